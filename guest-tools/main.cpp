@@ -10,19 +10,15 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "guest-tools/command/doctor.hpp"
-#include "guest-tools/command/gpu.hpp"
-#include "guest-tools/command/peermem.hpp"
-#include "guest-tools/command/print.hpp"
-#include "guest-tools/command/report.hpp"
-#include "guest-tools/command/stop.hpp"
-#include "guest-tools/command/stream_commands.hpp"
-#include "guest-tools/command/verify.hpp"
-#include "guest-tools/gpu/all_reduce_process.hpp"
-#include "guest-tools/interop/cm_pinger.hpp"
-#include "guest-tools/interop/rping_process.hpp"
+#include "guest-tools/cli/gpu.hpp"
+#include "guest-tools/cli/report.hpp"
+#include "guest-tools/cli/stream.hpp"
+#include "guest-tools/cli/verify.hpp"
+#include "guest-tools/gpu/all_reduce_rank.hpp"
 #include "guest-tools/net/resident.hpp"
 #include "guest-tools/net/run_tests.hpp"
+#include "vfmgr/proof/interop/cm_pinger.hpp"
+#include "vfmgr/proof/interop/rping.hpp"
 
 namespace {
 
@@ -239,7 +235,7 @@ struct GpuCommands {
     }
 };
 
-// The commands that vf-guest starts itself, for RDMA CM (guest-tools/interop/child.hpp) and NCCL.
+// The commands that vf-guest starts itself, for RDMA CM (vfmgr/proof/interop/child.hpp) and NCCL.
 // Its help does not list them.
 struct ChildCommands {
     CLI::App* serve_rping = nullptr;

@@ -13,8 +13,8 @@
 #include <sstream>
 #include <vector>
 
-#include "api/types/ip_address.hpp"
-#include "api/types/rdma_link.hpp"
+#include "api/types/addresses.hpp"
+#include "api/types/rdma.hpp"
 #include "service/auth/authenticate.hpp"
 
 namespace vfmgr {

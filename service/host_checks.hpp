@@ -5,7 +5,7 @@
 
 #include "api/types/firmware.hpp"
 #include "service/on_demand.hpp"
-#include "vfmgr/checks/facts.hpp"
+#include "vfmgr/machine/facts.hpp"
 
 namespace vfmgr {
 

@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "guest-tools/interop/rping_process.hpp"
 #include "service/guest/check_peer.hpp"
 #include "service/log.hpp"
 #include "service/run.hpp"
@@ -13,6 +12,7 @@
 #include "vfmgr/kernel/linux_kernel.hpp"
 #include "vfmgr/kernel/remote_kernel.hpp"
 #include "vfmgr/kernel/worker_process.hpp"
+#include "vfmgr/proof/interop/rping.hpp"
 #include "vfmgr/store/left_store.hpp"
 
 namespace {

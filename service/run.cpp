@@ -10,8 +10,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "guest-tools/interop/cm_stream.hpp"
-#include "guest-tools/serve/remote_responder.hpp"
 #include "service/audit_trail.hpp"
 #include "service/event_log.hpp"
 #include "service/guest/access.hpp"
@@ -19,11 +17,13 @@
 #include "service/log.hpp"
 #include "service/routes/api.hpp"
 #include "service/routes/gate.hpp"
-#include "vfmgr/checks/collect.hpp"
-#include "vfmgr/checks/find_owners.hpp"
-#include "vfmgr/checks/topology_for_vm.hpp"
+#include "vfmgr/checks/gpu_place.hpp"
 #include "vfmgr/engine/restore.hpp"
-#include "vfmgr/netlink/host_events.hpp"
+#include "vfmgr/machine/collect.hpp"
+#include "vfmgr/machine/sriov_owners.hpp"
+#include "vfmgr/netlink/monitor.hpp"
+#include "vfmgr/proof/interop/cm_pinger.hpp"
+#include "vfmgr/proof/serve/remote_responder.hpp"
 
 namespace vfmgr {
 namespace {
@@ -193,9 +193,9 @@ struct Serving {
 void end_runs(Engine& engine, std::vector<std::string> runs) {
     if (runs.empty()) return;
     engine.control().post([runs = std::move(runs)](Control::State& state) {
-        std::erase_if(state.runs, [&](auto const& entry) {
-            return std::ranges::find(runs, entry.second.run) != runs.end();
-        });
+        auto const pending = state.runs();
+        for (auto const& [attachment, run] : pending)
+            if (std::ranges::find(runs, run.run) != runs.end()) state.erase_run(attachment);
     });
 }
 

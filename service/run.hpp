@@ -5,10 +5,10 @@
 #include <functional>
 #include <mutex>
 
-#include "guest-tools/verify/responder.hpp"
 #include "service/config.hpp"
 #include "vfmgr/hypervisor/hypervisor.hpp"
 #include "vfmgr/kernel/kernel.hpp"
+#include "vfmgr/proof/host/responder.hpp"
 
 namespace vfmgr {
 

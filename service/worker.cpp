@@ -9,10 +9,9 @@
 #include <csignal>
 #include <cstdio>
 
-#include "vfmgr/kernel/hang.hpp"
 #include "vfmgr/kernel/linux_kernel.hpp"
+#include "vfmgr/kernel/worker.hpp"
 #include "vfmgr/kernel/worker_process.hpp"
-#include "vfmgr/kernel/worker_service.hpp"
 
 namespace {
 

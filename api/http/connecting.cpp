@@ -20,7 +20,7 @@
 #include <random>
 #include <thread>
 
-#include "api/types/host_port.hpp"
+#include "api/types/addresses.hpp"
 
 namespace vfmgr::http {
 namespace {

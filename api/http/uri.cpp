@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "api/types/terminal.hpp"
+#include "api/types/text.hpp"
 
 namespace vfmgr::http {
 namespace {

@@ -12,7 +12,7 @@
 #include <array>
 #include <cerrno>
 
-#include "api/os/event.hpp"
+#include "api/os/descriptor.hpp"
 
 namespace vfmgr {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "api/types/ip_address.hpp"
+#include "api/types/addresses.hpp"
 
 namespace vfmgr {
 

@@ -7,29 +7,21 @@
 #include <string>
 #include <vector>
 
-#include "api/types/ip_address.hpp"
+#include "api/types/addresses.hpp"
+#include "api/types/enum_names.hpp"
 #include "api/types/json_fwd.hpp"
-#include "api/types/pci_address.hpp"
 #include "api/types/time.hpp"
 #include "api/types/verification.hpp"
-#include "api/types/vf_spec.hpp"
+#include "api/types/vf.hpp"
 
 namespace vfmgr {
 
 // Where the device is attached. `auto`: the running VM and its persistent XML, whichever exist.
 enum class Persistence { auto_, live, config };
-template <>
-inline constexpr std::array<EnumName<Persistence>, 3> enum_names<Persistence> = {
-    {{Persistence::auto_, "auto"}, {Persistence::live, "live"}, {Persistence::config, "config"}}};
 
 // required: the attachment stands only after RDMA over it is proved; otherwise it is undone.
 // background: verified when the guest reports; the attachment stands meanwhile.
 enum class VerifyMode { none, background, required };
-template <>
-inline constexpr std::array<EnumName<VerifyMode>, 3> enum_names<VerifyMode> = {
-    {{VerifyMode::none, "none"},
-     {VerifyMode::background, "background"},
-     {VerifyMode::required, "required"}}};
 
 struct AttachmentSpec {
     std::string vm;  // name or UUID
@@ -48,11 +40,6 @@ struct AttachmentSpec {
 };
 
 enum class AttachmentState { attaching, attached, detaching };
-template <>
-inline constexpr std::array<EnumName<AttachmentState>, 3> enum_names<AttachmentState> = {
-    {{AttachmentState::attaching, "attaching"},
-     {AttachmentState::attached, "attached"},
-     {AttachmentState::detaching, "detaching"}}};
 
 struct Attachment {
     std::string id;       // 8 hex digits; the libvirt alias is ua-vfmgr-<id>
@@ -81,5 +68,70 @@ struct Attachment {
 
 extern template struct Json<AttachmentSpec>;
 extern template struct Json<Attachment>;
+
+// What the host observed of a VF after its last attachment ended: function level reset done, every
+// attached setting at its baseline again, none of the tenant's addresses left, no process holding
+// it open. A VF without a certificate is in quarantine. Self-contained: the objects it names may be
+// gone. A value.
+
+// The start or the end of the attachment. Absent: not recorded, by an earlier vfmgrd.
+struct CertificateMark {
+    std::optional<Time> at;                   // when the work on it began
+    std::optional<std::string> operation;     // that did it
+    std::optional<std::string> requested_by;  // uid:0, token:<id>, daemon
+    bool operator==(CertificateMark const&) const = default;
+};
+
+// Named as in the kernel's reset_method. No other method is good enough.
+enum class ResetMethod { flr };
+
+struct VfReset {
+    ResetMethod method = ResetMethod::flr;
+    Time done_at{};
+    bool operator==(VfReset const&) const = default;
+};
+
+// The attached settings, as the driver reported them.
+struct Restored {
+    VfSpec was;  // when the detach began
+    VfSpec is;   // when the VF was observed
+    bool operator==(Restored const&) const = default;
+};
+
+// An address that the tenant had and the VF no longer has.
+template <class Address>
+struct Rotated {
+    Address was{};
+    std::optional<Address> is;  // absent: the driver does not report it
+    bool operator==(Rotated const&) const = default;
+};
+
+// Absent: the attachment set none, or set the address that the VF had before.
+struct RotatedAddresses {
+    std::optional<Rotated<MacAddress>> mac;
+    std::optional<Rotated<Guid>> node_guid;
+    std::optional<Rotated<Guid>> port_guid;
+    bool operator==(RotatedAddresses const&) const = default;
+};
+
+struct Certificate {
+    VfId vf;
+    PciAddress vf_pci;
+    std::string attachment;  // the attachment that ended
+    std::string vm;
+    VfSpec settings;                    // as the driver reports them
+    std::optional<std::string> driver;  // that the free VF is bound to
+    Time observed_at{};
+    CertificateMark attached{};
+    CertificateMark detached{};
+    std::optional<VfReset> reset{};  // absent: not recorded, by an earlier vfmgrd
+    Restored restored{};
+    RotatedAddresses rotated{};
+    // Read right before the reset, which may clear them; absent: not reported by the PF's driver.
+    std::optional<VfCounters> counters{};
+    bool operator==(Certificate const&) const = default;
+};
+
+extern template struct Json<Certificate>;
 
 }  // namespace vfmgr

@@ -21,13 +21,6 @@ enum class CheckResult {
     ok,              //
     not_applicable,  // this machine has nothing of this kind
 };
-template <>
-inline constexpr std::array<EnumName<CheckResult>, 5> enum_names<CheckResult> = {
-    {{CheckResult::failed, "failed"},
-     {CheckResult::warning, "warning"},
-     {CheckResult::unknown, "unknown"},
-     {CheckResult::ok, "ok"},
-     {CheckResult::not_applicable, "not_applicable"}}};
 
 // Side effects of a remedy on others.
 enum class BlastRadius {
@@ -36,12 +29,6 @@ enum class BlastRadius {
     host,    // every VF and RDMA device of a driver, hence every VM with a VF attached
     reboot,  // everything
 };
-template <>
-inline constexpr std::array<EnumName<BlastRadius>, 4> enum_names<BlastRadius> = {
-    {{BlastRadius::none, "none"},
-     {BlastRadius::netdev, "netdev"},
-     {BlastRadius::host, "host"},
-     {BlastRadius::reboot, "reboot"}}};
 
 struct Remedy {
     // To run in this order from a root shell. Empty while VMs must be drained first, and where no
@@ -71,9 +58,6 @@ struct Finding {
 };
 
 enum class CheckedMachine { host, guest };
-template <>
-inline constexpr std::array<EnumName<CheckedMachine>, 2> enum_names<CheckedMachine> = {
-    {{CheckedMachine::host, "host"}, {CheckedMachine::guest, "guest"}}};
 
 struct CheckReport {
     CheckedMachine machine = CheckedMachine::host;

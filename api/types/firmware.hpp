@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "api/types/addresses.hpp"
 #include "api/types/enum_names.hpp"
 #include "api/types/json_fwd.hpp"
-#include "api/types/pci_address.hpp"
 
 namespace vfmgr {
 
@@ -62,11 +62,6 @@ struct FirmwareTool {
 
 // When a devlink value takes effect: at once, at the driver's next start, at the card's reset.
 enum class DevlinkMode { runtime, driverinit, permanent };
-template <>
-inline constexpr std::array<EnumName<DevlinkMode>, 3> enum_names<DevlinkMode> = {
-    {{DevlinkMode::runtime, "runtime"},
-     {DevlinkMode::driverinit, "driverinit"},
-     {DevlinkMode::permanent, "permanent"}}};
 
 // A parameter that the kernel driver offers through devlink. Reported only; vfmgr sets none.
 struct DevlinkParameter {
@@ -97,11 +92,6 @@ struct FirmwareCard {
 // boot and the reboot since did not apply it, as when the card kept its power: power-cycle the
 // host.
 enum class FirmwarePending { none, reboot, power_cycle };
-template <>
-inline constexpr std::array<EnumName<FirmwarePending>, 3> enum_names<FirmwarePending> = {
-    {{FirmwarePending::none, "none"},
-     {FirmwarePending::reboot, "reboot"},
-     {FirmwarePending::power_cycle, "power_cycle"}}};
 
 // The body of a change request.
 struct FirmwareRequest {

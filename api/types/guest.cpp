@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
+// What the guest plane and responders send: turns, sessions, streams, permits. Values; any thread.
 #include "api/types/guest.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #include "api/types/json.hpp"
 
 namespace vfmgr {
+
+template <class F, Of<Turn> V>
+void fields(F& f, V& turn) {
+    f.value("position", turn.position);
+    f.value("seconds", turn.seconds);
+    f.value("own", turn.own);
+}
+
+template struct Json<Turn>;
 
 namespace {
 
@@ -167,5 +178,176 @@ template struct Json<SessionRequest>;
 template struct Json<MemoryRegion>;
 template struct Json<SessionOffer>;
 template struct Json<GuestReport>;
+
+namespace {
+
+// Limits of a guest's request; the host's answer has the same shape.
+constexpr std::uint32_t receives_max = 1024;
+constexpr std::size_t pairs_max = 16;
+
+}  // namespace
+
+template <class F, Of<DcTargetEnd> V>
+void fields(F& f, V& target) {
+    f.value("qp_num", target.qp_num);
+    f.value("key", target.key);
+}
+
+template <class F, Of<StreamRequest> V>
+void fields(F& f, V& request) {
+    f.value("kind", request.kind);
+    f.value("message_bytes", request.message_bytes);
+    f.defaulted("depth", request.depth);
+    f.value("pairs", request.pairs);
+    f.nullable("back", request.back);
+    f.maybe("dct", request.dct);
+}
+
+template <class F, Of<StreamOffer> V>
+void fields(F& f, V& offer) {
+    f.value("stream", offer.stream);
+    f.value("pairs", offer.pairs);
+    f.value("memory", offer.memory);
+    f.value("seconds", offer.seconds);
+    f.maybe("cm_port", offer.cm_port);
+    f.maybe("seed", offer.seed);
+    f.maybe("transport", offer.transport);
+    f.maybe("transport_reason", offer.transport_reason);
+}
+
+void check(JsonReader& reader, DcTargetEnd const& target) {
+    constexpr std::uint32_t bits24 = 0xffffff;
+    if (reader.clean() && target.qp_num > bits24)
+        reader.complain("qp_num", "must fit into 24 bits");
+}
+
+void check(JsonReader& reader, StreamRequest const& request) {
+    if (!reader.clean()) return;
+    if (request.message_bytes < 1 || request.message_bytes > stream_message_bytes_max)
+        reader.complain("message_bytes",
+                        fmt::format("must be from 1 to {}", stream_message_bytes_max));
+    if (request.depth < 1 || request.depth > receives_max)
+        reader.complain("depth", fmt::format("must be from 1 to {}", receives_max));
+    bool const by_cm = request.kind == StreamKind::cm_ping;
+    if (by_cm && (!request.pairs.empty() || request.message_bytes > cm_bytes_max))
+        reader.complain("kind",
+                        fmt::format("cm_ping has no pairs and 1 to {} bytes", cm_bytes_max));
+    if (!by_cm && (request.pairs.empty() || request.pairs.size() > pairs_max))
+        reader.complain("pairs", fmt::format("must be from 1 to {}", pairs_max));
+    bool const transfers = is_transfer(request.kind);
+    if (transfers && request.message_bytes % transfer_chunk_bytes != 0)
+        reader.complain("message_bytes", fmt::format("must be a multiple of {} for a transfer",
+                                                     transfer_chunk_bytes));
+    bool const back = transfers || request.kind == StreamKind::write_echo;
+    if (back && (!request.back || request.pairs.size() != 1 ||
+                 request.back->length < request.message_bytes))
+        reader.complain("back",
+                        fmt::format("must be a region of message_bytes for a {} of one pair",
+                                    enum_name(request.kind)));
+    bool const fits = request.message_bytes >= ud_bytes_min &&
+                      request.message_bytes <= ud_bytes_max && request.pairs.size() == 1;
+    if (request.kind == StreamKind::ud_echo && !fits)
+        reader.complain("kind", fmt::format("ud_echo has one pair and {} to {} bytes", ud_bytes_min,
+                                            ud_bytes_max));
+    if (!back && request.back) reader.complain("back", "must be left out for this kind");
+    if (!transfers && request.dct) reader.complain("dct", "must be left out for this kind");
+}
+
+template struct Json<DcTargetEnd>;
+template struct Json<StreamRequest>;
+template struct Json<StreamOffer>;
+
+namespace {
+
+constexpr std::size_t word_characters_max = 64;
+constexpr std::size_t token_characters_max = 256;
+constexpr std::uint32_t mtu_min = 68;  // RFC 791
+constexpr std::uint32_t mtu_max = 65535;
+
+// Accepts "abcd…" or "AB:CD:…".
+bool is_fingerprint(std::string_view text) {
+    auto const digits = [](char ch) { return ch != ':'; };
+    return std::ranges::count_if(text, digits) == 64 &&
+           text.find_first_not_of("0123456789abcdefABCDEF:") == std::string_view::npos;
+}
+
+void check_mtu(JsonReader& reader, std::uint32_t mtu) {
+    if (mtu < mtu_min || mtu > mtu_max)
+        reader.complain("mtu", fmt::format("must be from {} to {}", mtu_min, mtu_max));
+}
+
+}  // namespace
+
+template <class F, Of<ResponderInfo> V>
+void fields(F& f, V& info) {
+    f.value("version", info.version);
+    f.value("address", info.address);
+    f.value("echo_port", info.echo_port);
+    f.nullable("mac", info.mac);
+    f.value("mtu", info.mtu);
+    f.value("rdma_device", info.rdma_device);
+}
+
+template <class F, Of<RemotePermit> V>
+void fields(F& f, V& permit) {
+    f.value("attachment", permit.attachment);
+    f.value("run", permit.run);
+    f.value("nonce", permit.nonce);
+    f.nullable("vf_mac", permit.vf_mac);
+    f.value("peer_address", permit.peer_address);
+    f.value("mtu", permit.mtu);
+    f.value("rdma", permit.rdma);
+    f.maybe("dscp", permit.dscp);
+    f.nullable("path", permit.path);
+    f.defaulted("profile", permit.profile);
+    f.defaulted("vf_tx_rate_mbps", permit.vf_tx_rate_mbps);
+}
+
+template <class F, Of<SessionOpening> V>
+void fields(F& f, V& opening) {
+    f.value("permit", opening.permit);
+    f.value("request", opening.request);
+}
+
+// Read only: the token stays with the host that it is for.
+template <class F, Of<ResponderTarget> V>
+void fields(F& f, V& target) {
+    f.value("host", target.place.host);
+    f.defaulted("port", target.place.port);
+    f.value("fingerprint", target.fingerprint);
+    f.value("token", target.token);
+}
+
+void check(JsonReader& reader, ResponderTarget const& target) {
+    if (!reader.clean()) return;
+    if (!valid_host(target.place.host))
+        reader.complain("host", "must be a host name or an address");
+    if (target.place.port == 0) reader.complain("port", "must be from 1 to 65535");
+    if (!is_fingerprint(target.fingerprint))
+        reader.complain("fingerprint", "must be a SHA-256 fingerprint: 64 hexadecimal digits");
+    check_text(reader, "token", target.token, token_characters_max);
+    if (target.token.empty()) reader.complain("token", "must not be empty");
+}
+
+void check(JsonReader& reader, ResponderInfo const& info) {
+    if (!reader.clean()) return;
+    check_text(reader, "version", info.version, word_characters_max);
+    check_text(reader, "rdma_device", info.rdma_device, word_characters_max);
+    check_mtu(reader, info.mtu);
+}
+
+void check(JsonReader& reader, RemotePermit const& permit) {
+    if (!reader.clean()) return;
+    check_text(reader, "attachment", permit.attachment, word_characters_max);
+    check_text(reader, "run", permit.run, word_characters_max);
+    check_text(reader, "nonce", permit.nonce, word_characters_max);
+    check_mtu(reader, permit.mtu);
+    if (permit.dscp.value_or(0) > dscp_max) reader.complain("dscp", "must be from 0 to 63");
+}
+
+template void Json<ResponderTarget>::read(JsonReader&, ResponderTarget&);
+template struct Json<ResponderInfo>;
+template struct Json<RemotePermit>;
+template struct Json<SessionOpening>;
 
 }  // namespace vfmgr

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "api/types/terminal.hpp"
+#include "api/types/text.hpp"
 
 namespace vfmgr {
 

@@ -2,11 +2,13 @@
 // A plan in execution: durable, readable while it runs and for 30 days after. A value.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "api/types/certificate.hpp"
+#include "api/types/addresses.hpp"
+#include "api/types/attachment.hpp"
 #include "api/types/enum_names.hpp"
 #include "api/types/json_fwd.hpp"
 #include "api/types/problem.hpp"
@@ -27,36 +29,10 @@ enum class OperationKind {
     confirm_gone_pf,
     rekey_pf
 };
-template <>
-inline constexpr std::array<EnumName<OperationKind>, 11> enum_names<OperationKind> = {
-    {{OperationKind::configure_pf, "configure_pf"},
-     {OperationKind::attach, "attach"},
-     {OperationKind::detach, "detach"},
-     {OperationKind::verify, "verify"},
-     {OperationKind::restore, "restore"},
-     {OperationKind::configure_firmware, "configure_firmware"},
-     {OperationKind::add_rdma_link, "add_rdma_link"},
-     {OperationKind::remove_rdma_link, "remove_rdma_link"},
-     {OperationKind::end_gone_pf, "end_gone_pf"},
-     {OperationKind::confirm_gone_pf, "confirm_gone_pf"},
-     {OperationKind::rekey_pf, "rekey_pf"}}};
 
 enum class OperationState { queued, running, succeeded, failed };
-template <>
-inline constexpr std::array<EnumName<OperationState>, 4> enum_names<OperationState> = {
-    {{OperationState::queued, "queued"},
-     {OperationState::running, "running"},
-     {OperationState::succeeded, "succeeded"},
-     {OperationState::failed, "failed"}}};
 
 enum class StepState { planned, intended, done, failed, undone };
-template <>
-inline constexpr std::array<EnumName<StepState>, 5> enum_names<StepState> = {
-    {{StepState::planned, "planned"},
-     {StepState::intended, "intended"},
-     {StepState::done, "done"},
-     {StepState::failed, "failed"},
-     {StepState::undone, "undone"}}};
 
 struct OperationStep {
     std::string sentence;  // "bind VF 2 (0000:01:10.4) to vfio-pci"
@@ -89,5 +65,42 @@ struct Operation {
 
 extern template struct Json<OperationStep>;
 extern template struct Json<Operation>;
+
+// An event in the life of a PF or one of its VFs. Events are kept in the order of observation,
+// longer than the attachment and the VF they describe. A value.
+
+// drift: the host differs from the desired state, and no vfmgr operation caused that. settled: it
+// matches the desired state again. lost: drift that left a running VM without its VF. repaired,
+// repair_failed: what mode enforce did about it. The others are ends of operations, and verdicts.
+enum class EventKind {
+    pf_configured,
+    attached,
+    attach_failed,
+    verified,
+    detached,
+    quarantined,
+    drift,
+    settled,
+    repaired,
+    repair_failed,
+    lost
+};
+
+struct HistoryEvent {
+    std::uint64_t number = 0;  // rises with time on this host; assigned by the store
+    Time at{};
+    EventKind kind = EventKind::drift;
+    PciAddress pf;
+    std::optional<std::uint16_t> vf;  // absent: the PF, and with it all of its VFs
+    std::optional<std::string> attachment;
+    std::optional<std::string> vm;
+    std::optional<std::string> operation;     // that caused it; has the details
+    std::optional<std::uint64_t> because_of;  // number of the event that caused it
+    std::string detail;                       // one sentence
+    std::optional<Certificate> certificate;   // of the detached VF
+    bool operator==(HistoryEvent const&) const = default;
+};
+
+extern template struct Json<HistoryEvent>;
 
 }  // namespace vfmgr

@@ -4,9 +4,11 @@
 // Each problem's code, title, HTTP status and exit code are one row of a table.
 #pragma once
 
+#include <exception>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
+#include <type_traits>
 #include <vector>
 
 #include "api/types/json_fwd.hpp"
@@ -90,6 +92,20 @@ template <>
 void Json<Error>::write(nlohmann::json& out, Error const& error);
 // Lenient: accepts what a server sent or the journal holds; never fails.
 [[nodiscard]] Error error_from_json(nlohmann::json const& problem_document);
+
+// Contains exceptions. One that leaves a thread ends the program, and a single request must never
+// do that. Pure; any thread.
+
+// Runs `work` and returns its Result; fails with internal if it throws.
+template <class Work>
+[[nodiscard]] std::invoke_result_t<Work> guarded(Work work) {
+    try {
+        return work();
+    } catch (std::exception const& bug) {
+        return fail(Problem::internal, std::string("an exception ended the request: ") + bug.what(),
+                    "report this with the daemon's log");
+    }
+}
 
 }  // namespace vfmgr
 

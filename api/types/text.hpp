@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strict scanning of short texts, for the parse() functions of the value types. No ownership; any
-// thread.
+// Text for people and terminals. Pure; any thread.
 #pragma once
 
 #include <charconv>
@@ -11,7 +10,12 @@
 #include <string_view>
 #include <system_error>
 
+#include "api/types/problem.hpp"
+
 namespace vfmgr {
+
+// Strict scanning of short texts, for the parse() functions of the value types. No ownership; any
+// thread.
 
 // Accepts only digits of `base`, at least `digits_min` and at most `digits_max` of them, up to
 // `max`. No sign, space or prefix: stoi and strtoul accept all three.
@@ -65,5 +69,25 @@ struct DigitRules {
     }
     return out + (text.size() > bytes_max ? "…'" : "'");
 }
+
+// Writes untrusted text to a terminal safely: names from guests, libvirt and the kernel must
+// neither control it nor change the direction of the text around them. Pure except flush_output();
+// any thread.
+
+enum class Shown {
+    word,  // newlines and tabs are escaped too
+    text,  // newlines and tabs stay
+    json,  // escaped as in JSON strings, so the document keeps its meaning
+};
+
+// Escapes controls (C0, DEL, C1), line separators and bidirectional controls, as "\x1b" or
+// "\u202e", and bytes that are not UTF-8, as "\x9b".
+[[nodiscard]] std::string escaped(std::string_view text, Shown as);
+
+// Counts code points, as JSON Schema's maxLength does.
+[[nodiscard]] std::size_t characters_in(std::string_view utf8);
+
+// Fails if any write to standard output has failed.
+[[nodiscard]] Result<void> flush_output();
 
 }  // namespace vfmgr

@@ -8,47 +8,26 @@
 #include <string>
 #include <vector>
 
+#include "api/types/addresses.hpp"
 #include "api/types/enum_names.hpp"
 #include "api/types/json_fwd.hpp"
-#include "api/types/mac_address.hpp"
 #include "api/types/time.hpp"
 
 namespace vfmgr {
 
 enum class Verdict { pass, fail, skip, not_applicable, pending };
-template <>
-inline constexpr std::array<EnumName<Verdict>, 5> enum_names<Verdict> = {
-    {{Verdict::pass, "pass"},
-     {Verdict::fail, "fail"},
-     {Verdict::skip, "skip"},
-     {Verdict::not_applicable, "not_applicable"},
-     {Verdict::pending, "pending"}}};
 
 enum class Judge { host, guest };
-template <>
-inline constexpr std::array<EnumName<Judge>, 2> enum_names<Judge> = {
-    {{Judge::host, "host"}, {Judge::guest, "guest"}}};
 
 enum class TestPath { internal_switch, wire };
-template <>
-inline constexpr std::array<EnumName<TestPath>, 2> enum_names<TestPath> = {
-    {{TestPath::internal_switch, "internal_switch"}, {TestPath::wire, "wire"}}};
 
 // How much is tested. quick: the proofs, with every byte checked. default: figures as well. deep:
 // more of them, and longer.
 enum class Profile { quick, default_, deep };
-template <>
-inline constexpr std::array<EnumName<Profile>, 3> enum_names<Profile> = {
-    {{Profile::quick, "quick"}, {Profile::default_, "default"}, {Profile::deep, "deep"}}};
 
 // A source of counters of lost packets: a queueing discipline (tc), statistics of a netdev,
 // hw_counters of an RDMA device. In the order in which they are a cause.
 enum class CounterSource { qdisc, netdev, rdma };
-template <>
-inline constexpr std::array<EnumName<CounterSource>, 3> enum_names<CounterSource> = {
-    {{CounterSource::qdisc, "qdisc"},
-     {CounterSource::netdev, "netdev"},
-     {CounterSource::rdma, "rdma"}}};
 
 struct Counter {
     CounterSource source = CounterSource::netdev;

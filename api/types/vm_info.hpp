@@ -7,19 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "api/types/addresses.hpp"
 #include "api/types/enum_names.hpp"
 #include "api/types/json_fwd.hpp"
-#include "api/types/pci_address.hpp"
 
 namespace vfmgr {
 
 enum class VmState { running, paused, shut_off, other };
-template <>
-inline constexpr std::array<EnumName<VmState>, 4> enum_names<VmState> = {
-    {{VmState::running, "running"},
-     {VmState::paused, "paused"},
-     {VmState::shut_off, "shut_off"},
-     {VmState::other, "other"}}};
 
 // A PCI device in a domain's XML, from <hostdev> and <interface type='hostdev'> alike.
 struct VmHostdev {

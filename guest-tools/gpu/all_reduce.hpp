@@ -10,7 +10,7 @@
 
 #include "api/types/verification.hpp"
 #include "guest-tools/gpu/gpu_facts.hpp"
-#include "guest-tools/gpu/nccl_library.hpp"
+#include "guest-tools/gpu/nccl.hpp"
 
 namespace vfmgr::guest::gpu {
 

@@ -1,14 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the module loaded across boots: by a line for systemd-modules-load or, where that runs too
-// early, by vf-guest-peermem.service, which waits. Removes only what vf-guest set up. Blocks; any
-// thread.
+// Waits until other modules are loaded or can be loaded: by the kernel's own events and by depmod's
+// replacing the list, never by time. Owned by one thread.
 #pragma once
 
 #include <string>
 
+#include "api/os/descriptor.hpp"
 #include "guest-tools/gpu/load_peermem.hpp"
+#include "vfmgr/netlink/monitor.hpp"
 
 namespace vfmgr::guest::gpu {
+
+class ModuleWatch {
+  public:
+    // Open it before the observation whose change is awaited. `root` is the prefix of every path.
+    [[nodiscard]] static Result<ModuleWatch> open(std::string root, std::string const& release);
+
+    // Waits until a module or a GPU of NVIDIA's driver comes or goes, the list of modules is
+    // replaced, or the deadline passes.
+    [[nodiscard]] Result<Readiness> wait(Deadline deadline);
+
+  private:
+    ModuleWatch(EventMonitor monitor, FileDescriptor lists, std::string modules, std::string list,
+                std::string driver)
+        : monitor_(std::move(monitor)),
+          lists_(std::move(lists)),
+          modules_(std::move(modules)),
+          list_(std::move(list)),
+          driver_(std::move(driver)) {}
+    [[nodiscard]] std::string now() const;
+
+    EventMonitor monitor_;
+    FileDescriptor lists_;  // inotify, where there is a folder to watch
+    std::string modules_, list_, driver_;
+    std::string observed_;
+};
+
+// Keeps the module loaded across boots: by a line for systemd-modules-load or, where that runs too
+// early, by vf-guest-peermem.service, which waits. Removes only what vf-guest set up. Blocks; any
+// thread.
 
 enum class BootBy {
     nobody,
@@ -30,10 +60,3 @@ struct AtBoot {
 [[nodiscard]] Result<AtBoot> leave_at_boot(Places const& places);
 
 }  // namespace vfmgr::guest::gpu
-
-template <>
-inline constexpr std::array<vfmgr::EnumName<vfmgr::guest::gpu::BootBy>, 4>
-    vfmgr::enum_names<vfmgr::guest::gpu::BootBy> = {{{vfmgr::guest::gpu::BootBy::nobody, "nobody"},
-                                                     {vfmgr::guest::gpu::BootBy::file, "file"},
-                                                     {vfmgr::guest::gpu::BootBy::unit, "unit"},
-                                                     {vfmgr::guest::gpu::BootBy::other, "other"}}};

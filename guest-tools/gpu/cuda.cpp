@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <bit>
 #include <string_view>
 
-#include "guest-tools/verify/symbols.hpp"
+#include "guest-tools/gpu/gpu_payload.hpp"
+#include "vfmgr/rdma/dc.hpp"
 
 namespace vfmgr::guest::gpu {
 namespace {
@@ -170,6 +172,32 @@ Result<std::unique_ptr<Cuda const>> Cuda::open(std::string const& library) {
     VFMGR_CHECK(cuda->done("cuInit", cuda->calls.cuInit(0)));
     VFMGR_CHECK(cuda->done("cuDriverGetVersion", cuda->calls.cuDriverGetVersion(&cuda->version)));
     return cuda;
+}
+
+// Reports the log of the driver's compiler on failure.
+Result<GpuModule> GpuModule::load(Cuda const& cuda) {
+    std::array<char, 2048> log{};
+    std::array<int, 2> options{jit_error_log_buffer, jit_error_log_bytes};
+    std::array<void*, 2> values{log.data(), std::bit_cast<void*>(log.size() - 1)};
+    CudaModule module = nullptr;
+    auto const result =
+        cuda.calls.cuModuleLoadDataEx(&module, payload_ptx, 2, options.data(), values.data());
+    if (result == cuda_success) return GpuModule(cuda, module);
+    auto error = cuda.refusal("cuModuleLoadDataEx", result);
+    error.detail = "NVIDIA's driver could not compile the kernels that check GPU memory";
+    if (log.front() != '\0') error.causes.push_back({"compiler", "", log.data()});
+    return fail(std::move(error));
+}
+
+GpuModule::~GpuModule() {
+    if (module_) cuda_->calls.cuModuleUnload(module_);
+}
+
+Result<CudaFunction> GpuModule::kernel(char const* name) const {
+    CudaFunction found = nullptr;
+    VFMGR_CHECK(cuda_->done("cuModuleGetFunction",
+                            cuda_->calls.cuModuleGetFunction(&found, module_, name)));
+    return found;
 }
 
 }  // namespace vfmgr::guest::gpu

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/types/problem.hpp"
@@ -34,5 +35,24 @@ class Cuda {
 
 // "12.8" for 12080.
 [[nodiscard]] std::string cuda_version_text(int version);
+
+// The kernels of payload.ptx, compiled by NVIDIA's driver for its GPU in the current context, which
+// outlives them. One thread, that of the context.
+
+class GpuModule {
+  public:
+    [[nodiscard]] static Result<GpuModule> load(Cuda const& cuda);
+    GpuModule(GpuModule&& other) noexcept
+        : cuda_(other.cuda_), module_(std::exchange(other.module_, nullptr)) {}
+    GpuModule& operator=(GpuModule&&) = delete;
+    ~GpuModule();
+
+    [[nodiscard]] Result<CudaFunction> kernel(char const* name) const;
+
+  private:
+    GpuModule(Cuda const& cuda, CudaModule module) : cuda_(&cuda), module_(module) {}
+    Cuda const* cuda_;
+    CudaModule module_;
+};
 
 }  // namespace vfmgr::guest::gpu

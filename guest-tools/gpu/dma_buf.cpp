@@ -5,9 +5,86 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <bit>
 #include <cerrno>
+#include <charconv>
+#include <filesystem>
+
+#include "api/os/file.hpp"
+#include "vfmgr/rdma/faults.hpp"
 
 namespace vfmgr::guest::gpu {
+
+std::optional<std::string> parse_exporter(std::string_view fdinfo) {
+    constexpr std::string_view key = "exp_name:";
+    constexpr std::size_t bytes_max = 64;
+    while (!fdinfo.empty()) {
+        auto line = fdinfo.substr(0, fdinfo.find('\n'));
+        fdinfo.remove_prefix(std::min(line.size() + 1, fdinfo.size()));
+        if (!line.starts_with(key)) continue;
+        line.remove_prefix(key.size());
+        line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+        bool const printable =
+            std::ranges::all_of(line, [](char byte) { return byte > ' ' && byte < '\x7f'; });
+        if (line.empty() || line.size() > bytes_max || !printable) return std::nullopt;
+        return std::string(line);
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> exporter_of(int descriptor) {
+    return parse_exporter(
+        read_file("/proc/self/fdinfo/" + std::to_string(descriptor)).value_or(""));
+}
+
+std::size_t open_descriptors() {
+    std::error_code error;
+    std::size_t count = 0;
+    for (std::filesystem::directory_iterator at("/proc/self/fd", error), end; at != end;
+         at.increment(error))
+        ++count;
+    return count;
+}
+
+std::uint64_t parse_pinned_bytes(std::string_view status) {
+    constexpr std::string_view key = "\nVmPin:";
+    constexpr std::uint64_t kibibyte = 1024;
+    auto const at = status.find(key);
+    if (at == status.npos) return 0;
+    status.remove_prefix(at + key.size());
+    status.remove_prefix(std::min(status.find_first_not_of(" \t"), status.size()));
+    std::uint64_t count = 0;
+    std::from_chars(status.data(), status.data() + status.size(), count);
+    return count * kibibyte;
+}
+
+std::uint64_t pinned_bytes() {
+    return parse_pinned_bytes(read_file("/proc/self/status").value_or(""));
+}
+
+// Closes the descriptor once the NIC has registered the memory.
+Result<verify::VerbsMr> register_dma_buf(ibv_pd* pd, GpuContext const& context, GpuRange range,
+                                         int access) {
+    VFMGR_TRY(auto const made, export_dma_buf(context, range));
+    verify::VerbsMr mr(ibv_reg_dmabuf_mr(pd, made.range.offset, range.bytes, range.address,
+                                         made.descriptor.get(), access));
+    if (mr) return mr;
+    return fail(verify::verbs_error(
+        pd->context,
+        fmt::format("{} bytes of the GPU can't be registered as a DMA-BUF", range.bytes),
+        "ibv_reg_dmabuf_mr", errno));
+}
+
+Result<verify::VerbsMr> register_peermem(ibv_pd* pd, GpuRange range, int access) {
+    verify::VerbsMr mr(ibv_reg_mr(pd, std::bit_cast<void*>(range.address), range.bytes, access));
+    if (mr) return mr;
+    return fail(verify::verbs_error(
+        pd->context,
+        fmt::format("{} bytes of the GPU can't be registered by their address", range.bytes),
+        "ibv_reg_mr", errno));
+}
+
 namespace {
 
 Error export_refused(Cuda const& cuda, PageRange const& range, CudaResult result) {

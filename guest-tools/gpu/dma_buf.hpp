@@ -1,13 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exports GPU memory as a DMA-BUF descriptor, which a NIC's driver can register. The descriptor
-// keeps the memory alive after it is freed, so its holder closes it after registering. Values; the
-// thread of the context.
+// What the kernel reports about a DMA-BUF descriptor and about what this process holds. No state;
+// any thread.
 #pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "api/os/descriptor.hpp"
 #include "guest-tools/gpu/gpu_memory.hpp"
+#include "vfmgr/rdma/device.hpp"
 
 namespace vfmgr::guest::gpu {
+
+// Returns the exporter from /proc/self/fdinfo/N: "nv_dmabuf"; absent if it is not a DMA-BUF. At
+// most 64 bytes, all printable.
+[[nodiscard]] std::optional<std::string> parse_exporter(std::string_view fdinfo);
+[[nodiscard]] std::optional<std::string> exporter_of(int descriptor);
+
+// Counts this process's descriptors now.
+[[nodiscard]] std::size_t open_descriptors();
+// Pinned by RDMA drivers and the like, VmPin of proc_pid_status(5). Excludes memory of GPUs.
+[[nodiscard]] std::uint64_t pinned_bytes();
+[[nodiscard]] std::uint64_t parse_pinned_bytes(std::string_view status);  // 0 if it is missing
+
+// GPU memory registered with a NIC, which writes and reads it directly: by DMA-BUF, or by its
+// address with nvidia-peermem. The memory outlives the MR. The thread of the context.
+
+// The other end uses the GPU's own address, as CUDA returned it. Fails with kernel_refused or
+// unsupported where that way is not available (GPUDIRECT.md#dma-buf, GPUDIRECT.md#nvidia-peermem).
+[[nodiscard]] Result<verify::VerbsMr> register_dma_buf(ibv_pd* pd, GpuContext const& context,
+                                                       GpuRange range, int access);
+[[nodiscard]] Result<verify::VerbsMr> register_peermem(ibv_pd* pd, GpuRange range, int access);
+
+// Exports GPU memory as a DMA-BUF descriptor, which a NIC's driver can register. The descriptor
+// keeps the memory alive after it is freed, so its holder closes it after registering. Values; the
+// thread of the context.
 
 // A range in whole pages of the host, and the offset at which the requested range begins in it.
 struct PageRange {

@@ -4,13 +4,14 @@
 // nvidia-peermem and NICs. Values; any thread.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "api/types/gpu.hpp"
+#include "api/types/topology.hpp"
 #include "guest-tools/gpu/cuda.hpp"
-#include "vfmgr/checks/machine.hpp"
+#include "vfmgr/machine/machine.hpp"
 
 namespace vfmgr::guest::gpu {
 
@@ -47,5 +48,18 @@ void measure_from(checks::Machine const& machine, std::string_view netdev,
 // one whose nearest NIC is nearest, then the first.
 [[nodiscard]] Result<std::size_t> choose_gpu(std::vector<GpuInfo> const& gpus,
                                              std::optional<PciAddress> const& expected);
+
+// The GPUs of this machine, queried once: the library, what it reports about each, and the same
+// joined with what the machine's files report. Owned by the user; one thread.
+
+struct FoundGpus {
+    std::unique_ptr<Cuda const> cuda;
+    std::vector<CudaGpu> gpus;
+    std::vector<GpuInfo> infos;  // one for each, in the same order
+};
+
+// Fails with not_found where the machine has no NVIDIA GPU of its own, else with what is wrong with
+// the library.
+[[nodiscard]] Result<FoundGpus> find_gpus(checks::Machine const& machine);
 
 }  // namespace vfmgr::guest::gpu

@@ -81,9 +81,3 @@ class GpuMemory {
 };
 
 }  // namespace vfmgr::guest::gpu
-
-template <>
-inline constexpr std::array<vfmgr::EnumName<vfmgr::guest::gpu::Allocation>, 2>
-    vfmgr::enum_names<vfmgr::guest::gpu::Allocation> = {
-        {{vfmgr::guest::gpu::Allocation::plain, "plain"},
-         {vfmgr::guest::gpu::Allocation::vmm, "vmm"}}};

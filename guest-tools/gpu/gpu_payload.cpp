@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "guest-tools/gpu/payload_ptx.hpp"
-
 namespace vfmgr::guest::gpu {
 namespace {
 

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The payload of guest-tools/verify/payload.hpp, generated and checked on the GPU, in place: what a
-// NIC wrote is checked without a copy through the host. NVIDIA's driver compiles the kernels. Owned
-// by the test; the thread of the context, which outlives it.
+// The kernels vfmgr_fill and vfmgr_check as PTX, which NVIDIA's driver compiles for its GPU: the
+// content of payload.ptx. A constant; any thread.
 #pragma once
 
 #include <span>
 #include <vector>
 
+#include "guest-tools/gpu/cuda.hpp"
 #include "guest-tools/gpu/gpu_memory.hpp"
-#include "guest-tools/gpu/gpu_module.hpp"
-#include "guest-tools/verify/payload.hpp"
+#include "vfmgr/proof/random_payload.hpp"
 
 namespace vfmgr::guest::gpu {
+
+extern char const* const payload_ptx;
+inline constexpr unsigned payload_threads = 256;  // per block
+
+// The payload of vfmgr/proof/random_payload.hpp, generated and checked on the GPU, in place: what a
+// NIC wrote is checked without a copy through the host. NVIDIA's driver compiles the kernels. Owned
+// by the test; the thread of the context, which outlives it.
 
 // What the GPU found.
 struct GpuCheck {

@@ -8,9 +8,9 @@
 #include <bit>
 #include <vector>
 
-#include "guest-tools/gpu/gpu_mr.hpp"
-#include "guest-tools/gpu/payload_ptx.hpp"
-#include "guest-tools/stream/sequence.hpp"
+#include "guest-tools/gpu/dma_buf.hpp"
+#include "guest-tools/gpu/gpu_payload.hpp"
+#include "guest-tools/traffic/tally.hpp"
 
 namespace vfmgr::guest::gpu {
 namespace {

@@ -3,10 +3,10 @@
 // socket are copied into it; the GPU reads their numbers. One thread, that of the GPU's context.
 #pragma once
 
-#include "guest-tools/gpu/find_gpus.hpp"
+#include "guest-tools/gpu/cuda.hpp"
+#include "guest-tools/gpu/gpu_facts.hpp"
 #include "guest-tools/gpu/gpu_memory.hpp"
-#include "guest-tools/gpu/gpu_module.hpp"
-#include "guest-tools/stream/ring_memory.hpp"
+#include "guest-tools/traffic/ring.hpp"
 
 namespace vfmgr::guest::gpu {
 

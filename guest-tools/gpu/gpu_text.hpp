@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "api/types/gpu.hpp"
+#include "api/types/topology.hpp"
 
 namespace vfmgr::guest::gpu {
 

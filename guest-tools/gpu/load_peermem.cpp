@@ -4,13 +4,209 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
-#include "guest-tools/gpu/load_refusals.hpp"
-#include "guest-tools/gpu/module_watch.hpp"
-#include "vfmgr/checks/collect.hpp"
-#include "vfmgr/checks/command.hpp"
+#include "guest-tools/gpu/at_boot.hpp"
+#include "vfmgr/checks/rule.hpp"
+#include "vfmgr/checks/rules/stack.hpp"
+#include "vfmgr/machine/collect.hpp"
+#include "vfmgr/machine/command.hpp"
 
 namespace vfmgr::guest::gpu {
+namespace {
+
+std::string with(std::string text, char from, char to) {
+    std::ranges::replace(text, from, to);
+    return text;
+}
+
+// modprobe treats "-" and "_" as the same.
+bool same_module(std::string_view one, std::string_view other) {
+    return with(std::string(one), '-', '_') == with(std::string(other), '-', '_');
+}
+
+Finding named(std::string rule, Finding finding) {
+    finding.rule = std::move(rule);
+    return finding;
+}
+
+// Splits a line into words, however they are spaced.
+std::vector<std::string_view> words_of(std::string_view line) {
+    constexpr std::string_view space = " \t\r";
+    std::vector<std::string_view> words;
+    while (true) {
+        auto const from = line.find_first_not_of(space);
+        if (from == line.npos) return words;
+        line.remove_prefix(from);
+        words.push_back(line.substr(0, line.find_first_of(space)));
+        line.remove_prefix(words.back().size());
+    }
+}
+
+// "install nvidia-peermem /bin/false": modprobe runs that instead of loading the module.
+void check_rules(checks::Machine const& machine, std::string const& module,
+                 std::vector<Finding>& hindrances) {
+    for (auto const& [path, fact] : machine.facts.files) {
+        if (path.find("/modprobe.d/") == path.npos) continue;
+        for (std::string_view rest = fact.bytes; !rest.empty();) {
+            auto const end = std::min(rest.find('\n'), rest.size());
+            auto const line = rest.substr(0, end);
+            auto const words = words_of(line);
+            rest.remove_prefix(std::min(end + 1, rest.size()));
+            bool const runs = words.size() > 2 && words[0] == "install" &&
+                              same_module(words[1], module) && line.find("modprobe") == line.npos;
+            if (!runs) continue;
+            hindrances.push_back(
+                named("gpu.peermem",
+                      checks::failed("",
+                                     fmt::format("{} makes modprobe run {} instead of loading {}",
+                                                 path, words[2], module),
+                                     checks::by_command(fmt::format(
+                                         "sed -i '/^[[:space:]]*install[[:space:]]*{}/d' {}",
+                                         with(module, '_', '.'), path)),
+                                     {{path, std::string(line)}})));
+        }
+    }
+}
+
+void check_parameters(checks::Machine const& machine, std::string const& module,
+                      std::vector<Finding>& hindrances) {
+    if (!machine.parameters) return;
+    auto const* const list = checks::find_parameter(*machine.parameters, "module_blacklist");
+    if (!list) return;
+    for (std::string_view rest = list->value; !rest.empty();) {
+        auto const end = std::min(rest.find(','), rest.size());
+        if (same_module(rest.substr(0, end), module))
+            hindrances.push_back(
+                named("gpu.peermem",
+                      checks::failed(
+                          "",
+                          fmt::format("the kernel's command line forbids {}: "
+                                      "module_blacklist={}",
+                                      module, list->value),
+                          checks::by_hand("remove it from the kernel's command line and reboot",
+                                          BlastRadius::reboot),
+                          {checks::evidence_of(machine, "/proc/cmdline")})));
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+}
+
+// --- after the kernel has refused ---
+
+// Messages of modprobe and the kernel, from their sources: kmod's ERR(), kernel/module/main.c,
+// signing.c and version.c, security/lockdown. The first that is found counts: the log is more
+// specific than the errno.
+struct KnownRefusal {
+    std::string_view message;  // in the log, or from modprobe
+    std::string_view rule, cause, remedy;
+    BlastRadius blast_radius = BlastRadius::none;
+};
+
+constexpr auto build_again =
+    "rebuild NVIDIA's modules against the loaded RDMA stack: gpu.install_order of vf-guest doctor "
+    "has the command";
+constexpr auto sign_it =
+    "enrol the key that it is signed with: stack.secure_boot of vf-guest doctor has the commands";
+
+constexpr auto known = std::to_array<KnownRefusal>({
+    {"disagrees about version of symbol", "gpu.install_order",
+     "it was built against another RDMA stack than the loaded one", build_again},
+    {"Unknown symbol ib_register_peer_memory_client", "gpu.install_order",
+     "the loaded RDMA stack has no peer memory",
+     "load DOCA-OFED's stack (/etc/init.d/openibd restart, while no VM has a VF), or use DMA-BUF"},
+    {"Unknown symbol nvidia_p2p_", "gpu.driver",
+     "it belongs to another version of NVIDIA's driver than the loaded nvidia",
+     "reload NVIDIA's driver, or reboot", BlastRadius::reboot},
+    {"Unknown symbol", "stack.symbols", "nothing loaded has a symbol that it needs",
+     "run depmod -a and load it again"},
+    {"version magic", "stack.dkms", "it was built for another kernel", build_again},
+    {"unsigned module loading is restricted", "stack.secure_boot",
+     "the kernel is locked down and accepts only signed modules", sign_it, BlastRadius::reboot},
+    {"oading of unsigned module", "stack.secure_boot",
+     "the kernel accepts only signed modules, and it is not signed", sign_it, BlastRadius::reboot},
+    {"oading of module with unavailable key", "stack.secure_boot",
+     "it is signed with a key that this machine does not know", sign_it, BlastRadius::reboot},
+    {"is blacklisted", "gpu.peermem", "module_blacklist= on the kernel's command line forbids it",
+     "remove it from the kernel's command line and reboot", BlastRadius::reboot},
+    {"not found in directory", "gpu.peermem", "there is no such module for this kernel",
+     build_again},
+    {"Key was rejected by service", "stack.secure_boot", "its signature is not accepted", sign_it,
+     BlastRadius::reboot},
+    {"Required key not available", "stack.secure_boot",
+     "it is signed with a key that this machine does not know", sign_it, BlastRadius::reboot},
+    {"Exec format error", "stack.dkms", "it was built for another kernel", build_again},
+    {"Operation not permitted", "gpu.peermem",
+     "this process may not load modules: it has no CAP_SYS_MODULE (a container, a unit with "
+     "ProtectKernelModules=), or kernel.modules_disabled is 1",
+     "load it as root outside of containers"},
+    {"Invalid argument", "gpu.install_order",
+     "it was built where no RDMA stack had peer memory, or another client of that name "
+     "(nv_peer_mem) is registered: it returns EINVAL without a message in the kernel log",
+     build_again},
+    {"No such device", "gpu.driver", "it finds no GPU with NVIDIA's driver",
+     "read the reason in the kernel log: dmesg | grep NVRM"},
+});
+
+// Whether a line names the module, or no module at all, as lines about signatures long did.
+bool is_about(std::string_view line, std::string const& module) {
+    if (line.find(module) != line.npos || line.find(with(module, '_', '-')) != line.npos)
+        return true;
+    return line.starts_with("Lockdown:") || line.starts_with("Loading of ");
+}
+
+constexpr std::size_t line_bytes_max = 300;
+constexpr std::size_t lines_max = 8;
+
+}  // namespace
+
+void check_kernel(checks::Machine const& machine, std::string const& module,
+                  std::vector<Finding>& hindrances) {
+    constexpr auto disabled = "/proc/sys/kernel/modules_disabled";
+    if (machine.facts.text(disabled).value_or("") == "1")
+        hindrances.push_back(
+            named("gpu.peermem",
+                  checks::failed("", "the kernel accepts no more modules until a reboot",
+                                 checks::by_hand("remove kernel.modules_disabled=1 from sysctl.d, "
+                                                 "or load the module before it is set, and reboot",
+                                                 BlastRadius::reboot),
+                                 {{disabled, "1"}})));
+    check_parameters(machine, module, hindrances);
+    check_rules(machine, module, hindrances);
+    for (auto& finding : checks::judge_secure_boot(machine))
+        if (finding.result == CheckResult::failed || finding.result == CheckResult::warning)
+            hindrances.push_back(named("stack.secure_boot", std::move(finding)));
+}
+
+Finding explain_refusal(std::string const& module, std::string_view modprobe_output,
+                        std::span<std::string const> logged) {
+    std::vector<Evidence> evidence;
+    std::string all;
+    for (auto const& line : logged) {
+        if (!is_about(line, module)) continue;
+        all += line + '\n';
+        if (evidence.size() < lines_max)
+            evidence.push_back({"the kernel's log", line.substr(0, line_bytes_max)});
+    }
+    while (modprobe_output.ends_with('\n')) modprobe_output.remove_suffix(1);
+    if (!modprobe_output.empty())
+        evidence.push_back({"modprobe", std::string(modprobe_output.substr(0, line_bytes_max))});
+    all += modprobe_output;
+    auto const found = std::ranges::find_if(known, [&](auto const& one) {
+        bool const of_peers = one.rule == "gpu.install_order";
+        return all.find(one.message) != all.npos && (!of_peers || module == "nvidia_peermem");
+    });
+    if (found == known.end())
+        return named(
+            module == "nvidia_p2p" ? "gpu.igpu" : "gpu.peermem",
+            checks::failed("", fmt::format("{} did not load", module),
+                           checks::by_hand("check the kernel log for the reason: dmesg | tail"),
+                           std::move(evidence)));
+    return named(std::string(found->rule),
+                 checks::failed("", fmt::format("{} did not load: {}", module, found->cause),
+                                checks::by_hand(std::string(found->remedy), found->blast_radius),
+                                std::move(evidence)));
+}
+
 namespace {
 
 using std::chrono::steady_clock;

@@ -1,16 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads on request the module that lets the NIC reach GPU memory: follows the plan, waits for what
-// the plan awaits, and explains a refusal with the kernel's messages. Blocks; any thread.
+// Why the kernel refuses a module: what on this machine prevents it, reported before anything is
+// loaded; and what kernel and modprobe reported when it was tried, with cause and remedy. Pure; any
+// thread.
 #pragma once
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "api/types/check.hpp"
 #include "guest-tools/gpu/peermem_plan.hpp"
-#include "vfmgr/checks/facts.hpp"
+#include "vfmgr/machine/facts.hpp"
+#include "vfmgr/machine/machine.hpp"
 
 namespace vfmgr::guest::gpu {
+
+// `module` is spelled as in the kernel: "nvidia_peermem".
+void check_kernel(checks::Machine const& machine, std::string const& module,
+                  std::vector<Finding>& hindrances);
+
+// Explains a failed modprobe from its output and from the kernel's log since it was started. Lines
+// about this module become evidence. Accepts any bytes.
+[[nodiscard]] Finding explain_refusal(std::string const& module, std::string_view modprobe_output,
+                                      std::span<std::string const> logged);
+
+// Loads on request the module that lets the NIC reach GPU memory: follows the plan, waits for what
+// the plan awaits, and explains a refusal with the kernel's messages. Blocks; any thread.
 
 // What tests replace of this machine.
 struct Places {
@@ -43,13 +61,3 @@ struct PeermemOutcome {
 [[nodiscard]] checks::Facts collect_facts(Places const& places);
 
 }  // namespace vfmgr::guest::gpu
-
-template <>
-inline constexpr std::array<vfmgr::EnumName<vfmgr::guest::gpu::PeermemEnd>, 6>
-    vfmgr::enum_names<vfmgr::guest::gpu::PeermemEnd> = {
-        {{vfmgr::guest::gpu::PeermemEnd::not_needed, "not_needed"},
-         {vfmgr::guest::gpu::PeermemEnd::was_loaded, "was_loaded"},
-         {vfmgr::guest::gpu::PeermemEnd::loaded, "loaded"},
-         {vfmgr::guest::gpu::PeermemEnd::impossible, "impossible"},
-         {vfmgr::guest::gpu::PeermemEnd::not_in_time, "not_in_time"},
-         {vfmgr::guest::gpu::PeermemEnd::refused, "refused"}}};

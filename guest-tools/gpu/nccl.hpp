@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of NCCL that decide about GPUDirect: its settings, its distance rule, and the file that
-// describes to it a host's PCI tree, which the VM does not show (GPUDIRECT.md#nccl). Pure.
+// Declares what vf-guest uses of libnccl.so.2: it is built without the library and opens it at run
+// time. Names and numbers are those of NVIDIA's nccl.h, which NCCL 2 only adds to. Its cudaStream_t
+// is CUstream, and its device numbers follow the order in which CUDA lists. Values.
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,8 +13,62 @@
 
 #include "api/types/problem.hpp"
 #include "api/types/topology.hpp"
+#include "guest-tools/gpu/cuda_abi.hpp"
 
 namespace vfmgr::guest::gpu {
+
+using NcclResult = int;  // ncclResult_t
+using NcclComm = struct ncclComm*;
+
+inline constexpr NcclResult nccl_success = 0;
+inline constexpr NcclResult nccl_system_error = 2;
+inline constexpr NcclResult nccl_in_progress = 7;  // of non-blocking communicators
+inline constexpr int nccl_float32 = 7;             // ncclDataType_t
+inline constexpr int nccl_sum = 0;                 // ncclRedOp_t
+
+template <class... Arguments>
+using NcclCall = NcclResult (*)(Arguments...);
+
+// Each member holds the symbol of its name.
+struct NcclCalls {
+    NcclCall<int*> ncclGetVersion;
+    char const* (*ncclGetErrorString)(NcclResult);
+    char const* (*ncclGetLastError)(NcclComm);  // since 2.13, else null
+
+    NcclCall<NcclComm*, int, int const*> ncclCommInitAll;
+    NcclCall<NcclComm> ncclCommDestroy;
+    // Since 2.4.
+    NcclCall<NcclComm> ncclCommAbort;
+    NcclCall<NcclComm, NcclResult*> ncclCommGetAsyncError;
+
+    NcclCall<> ncclGroupStart, ncclGroupEnd;
+    NcclCall<void const*, void*, std::size_t, int, int, NcclComm, CudaStream> ncclAllReduce;
+};
+
+// NCCL, opened at run time and never closed: it has threads of its own. It uses the primary
+// contexts of the GPUs, as GpuContext does. Owned by the process of the all-reduce; one thread.
+
+inline constexpr char const* nccl_library = "libnccl.so.2";
+
+class Nccl {
+  public:
+    // Fails with a remedy where the library is missing or too old.
+    [[nodiscard]] static Result<std::unique_ptr<Nccl const>> open(
+        std::string const& library = nccl_library);
+
+    NcclCalls calls{};
+    std::string version;  // "2.27.3"
+
+    // Describes a call that returned anything but 0: NCCL's explanation, and the remedy.
+    [[nodiscard]] Error refusal(char const* call, NcclResult result) const;
+    [[nodiscard]] Result<void> done(char const* call, NcclResult result) const;
+};
+
+// "2.27.3" for 22703, "2.8.4" for 2804: NCCL_VERSION_CODE counts differently since 2.9.
+[[nodiscard]] std::string nccl_version_text(int code);
+
+// The parts of NCCL that decide about GPUDirect: its settings, its distance rule, and the file that
+// describes to it a host's PCI tree, which the VM does not show (GPUDIRECT.md#nccl). Pure.
 
 // NCCL_… by name: from the environment, else from ~/.nccl.conf, else from /etc/nccl.conf. The file
 // that NCCL_CONF_FILE puts in place of the first is not read.

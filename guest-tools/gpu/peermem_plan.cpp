@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
-#include "guest-tools/gpu/load_refusals.hpp"
+#include "guest-tools/gpu/load_peermem.hpp"
 #include "vfmgr/checks/peermem.hpp"
-#include "vfmgr/checks/rdma_stack.hpp"
 #include "vfmgr/checks/rule.hpp"
 #include "vfmgr/checks/rules/gpu.hpp"
+#include "vfmgr/machine/rdma_stack.hpp"
 
 namespace vfmgr::guest::gpu {
 namespace {

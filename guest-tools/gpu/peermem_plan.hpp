@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "api/types/check.hpp"
-#include "vfmgr/checks/machine.hpp"
+#include "vfmgr/machine/machine.hpp"
 
 namespace vfmgr::guest::gpu {
 
@@ -42,11 +42,3 @@ struct PeermemOptions {
 [[nodiscard]] PeermemPlan peermem_plan(checks::Machine const& machine, PeermemOptions options);
 
 }  // namespace vfmgr::guest::gpu
-
-template <>
-inline constexpr std::array<vfmgr::EnumName<vfmgr::guest::gpu::PeermemNext>, 4>
-    vfmgr::enum_names<vfmgr::guest::gpu::PeermemNext> = {
-        {{vfmgr::guest::gpu::PeermemNext::nothing, "nothing"},
-         {vfmgr::guest::gpu::PeermemNext::load, "load"},
-         {vfmgr::guest::gpu::PeermemNext::wait, "wait"},
-         {vfmgr::guest::gpu::PeermemNext::impossible, "impossible"}}};

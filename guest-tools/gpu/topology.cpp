@@ -27,7 +27,7 @@ AttachedFunction const* find_function(HostTopology const& host_topology,
 struct Ends {
     PciPlace gpu, nic;
 };
-struct Places {
+struct PlacesOfPairs {
     Ends here;
     std::optional<Ends> on_host;  // absent if the host did not report them
 };
@@ -47,7 +47,7 @@ std::string level_text(NcclSettings const& settings) {
                                    : "NCCL_NET_GDR_LEVEL, " + given->second;
 }
 
-std::string remedy_for(Places const& places, PciDistance level, bool in_vm) {
+std::string remedy_for(PlacesOfPairs const& places, PciDistance level, bool in_vm) {
     auto const& host = places.on_host;
     if (host && within(nccl_distance(host->gpu, host->nic), level))
         return "run vf-guest gpu topology --write /etc/nccl-topology.xml, and set "
@@ -72,8 +72,8 @@ std::string_view difference(PciDistance as_nccl, PciDistance as_smi) {
                                        : ", because the NUMA nodes are unknown,";
 }
 
-void judge_nccl(GpuNicPair& pair, GpuInfo const& gpu, NcclState const& nccl, Places const& places,
-                bool in_vm) {
+void judge_nccl(GpuNicPair& pair, GpuInfo const& gpu, NcclState const& nccl,
+                PlacesOfPairs const& places, bool in_vm) {
     if (gpu.route == GpuRoute::none || gpu.route == GpuRoute::not_offered) {
         pair.because = gpu.detail;
         pair.remedy = gpu.remedy;
@@ -142,8 +142,8 @@ std::vector<GpuNicPair> judge(checks::Machine const& machine, std::vector<GpuInf
             GpuNicPair pair;
             pair.gpu = gpu.pci;
             pair.nic = nic->address;
-            Places const places{{place_of(machine, *device), place_of(machine, *nic)},
-                                on_host(machine, pair, host_topology)};
+            PlacesOfPairs const places{{place_of(machine, *device), place_of(machine, *nic)},
+                                       on_host(machine, pair, host_topology)};
             pair.here = distance(places.here.gpu, places.here.nic);
             if (auto const& host = places.on_host) pair.on_host = distance(host->gpu, host->nic);
             judge_nccl(pair, gpu, nccl, places, machine.kind == CheckedMachine::guest);

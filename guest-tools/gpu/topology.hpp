@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "api/types/gpu.hpp"
+#include "api/types/topology.hpp"
 #include "guest-tools/gpu/nccl.hpp"
-#include "vfmgr/checks/machine.hpp"
+#include "vfmgr/machine/machine.hpp"
 
 namespace vfmgr::guest::gpu {
 

@@ -2,14 +2,83 @@
 #include "guest-tools/net/find_vf.hpp"
 
 #include <fmt/format.h>
+#include <sys/inotify.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <string>
 
-#include "api/types/pci_address.hpp"
+#include "api/os/descriptor.hpp"
+#include "api/types/addresses.hpp"
+#include "guest-tools/net/child_process.hpp"
+#include "vfmgr/netlink/socket.hpp"
 
 namespace vfmgr::guest {
+namespace {
+
+// udev writes it when its rules are done, and again after a rename; until then ID_RENAMING is 1.
+bool is_done(std::filesystem::path const& record) {
+    std::ifstream in(record);
+    if (!in) return false;
+    for (std::string line; std::getline(in, line);)
+        if (line == "E:ID_RENAMING=1") return false;
+    return true;
+}
+
+}  // namespace
+
+Result<void> await_udev(std::filesystem::path const& run, int ifindex, Deadline deadline) {
+    auto const folder = run / "udev/data";
+    std::error_code ignored;
+    if (!std::filesystem::exists(run / "udev/control", ignored)) return {};
+    FileDescriptor const changes(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+    // Precedes the first check. udev replaces a record by renaming a new one over it.
+    if (!changes || ::inotify_add_watch(changes.get(), folder.c_str(), IN_MOVED_TO) < 0)
+        return fail({Problem::unavailable,
+                     fmt::format("{} can't be watched", folder.string()),
+                     "raise fs.inotify.max_user_instances",
+                     {errno_cause("inotify_add_watch", errno)}});
+    while (!is_done(folder / fmt::format("n{}", ifindex))) {
+        VFMGR_TRY(auto const ready, await_readable(std::array{changes.get()}, deadline));
+        if (ready == Readiness::deadline_passed)
+            return fail(Problem::timed_out,
+                        fmt::format("udev has not finished with the netdev of ifindex {}", ifindex),
+                        "check what udev does: journalctl -u systemd-udevd");
+        std::array<std::byte, 4096> events{};
+        while (::read(changes.get(), events.data(), events.size()) > 0) {
+        }
+    }
+    return {};
+}
+
+namespace {
+
+Error missing(std::string const& module, std::string why) {
+    utsname names{};
+    std::string const kernel = ::uname(&names) == 0 ? names.release : "this kernel";
+    return {Problem::unsupported,
+            fmt::format("the kernel module {} is not loaded: {}", module, std::move(why)),
+            fmt::format("install {} for kernel {} (Debian: linux-image-amd64, not -cloud; Ubuntu: "
+                        "linux-modules-extra-{}; RHEL: kernel-modules-extra) and run modprobe {}",
+                        module, kernel, kernel, module)};
+}
+
+}  // namespace
+
+Result<void> need_module(std::string const& sysfs, std::string const& module, Deadline deadline) {
+    if (std::error_code ignored; std::filesystem::exists(sysfs + "/module/" + module, ignored))
+        return {};
+    auto loaded = run_program({"modprobe", module}, deadline);
+    if (!loaded && loaded.error().problem == Problem::unsupported)
+        return fail(missing(module, loaded.error().detail));
+    return loaded;
+}
+
 namespace {
 
 namespace fs = std::filesystem;

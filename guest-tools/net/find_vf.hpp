@@ -1,13 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the netdev of a VF in this VM by its MAC. Pure but for driverless_functions(); any thread.
+// Waits for udev, which renames a new netdev only while it is down. systemd-networkd in turn waits
+// for udev, and never touches a netdev that was set up before. Any thread.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "api/types/problem.hpp"
+#include "api/types/time.hpp"
 #include "vfmgr/netlink/link.hpp"
 
 namespace vfmgr::guest {
+
+// Waits until udev is done with this netdev; returns at once where no udev runs. `run` is /run.
+// Fails at the deadline.
+[[nodiscard]] Result<void> await_udev(std::filesystem::path const& run, int ifindex,
+                                      Deadline deadline);
+
+// Loads kernel modules that RDMA needs, by modprobe. Any thread.
+
+// Succeeds when the module is present, loaded or built in.
+[[nodiscard]] Result<void> need_module(std::string const& sysfs, std::string const& module,
+                                       Deadline deadline);
+
+// Finds the netdev of a VF in this VM by its MAC. Pure but for driverless_functions(); any thread.
 
 // Returns the PCI function's own netdev: a failover pair, a bond and a VLAN device share its MAC.
 // Also accepts a device without a parent's name: kernels before 5.14 report all devices so.

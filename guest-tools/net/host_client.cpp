@@ -1,11 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-tools/net/host_client.hpp"
 
+#include <poll.h>
+
+#include <algorithm>
+
+#include "api/os/descriptor.hpp"
 #include "api/types/json.hpp"
-#include "guest-tools/serve/offer_response.hpp"
-#include "guest-tools/verify/judge.hpp"
+#include "vfmgr/proof/host/judge.hpp"
+#include "vfmgr/proof/serve/remote_responder.hpp"
 
 namespace vfmgr::guest {
+namespace {
+
+Deadline::duration duration_of(double seconds) {
+    return std::chrono::duration_cast<Deadline::duration>(std::chrono::duration<double>(seconds));
+}
+
+}  // namespace
+
+Pace::Pace(Limit limit)
+    : interval_(duration_of(1 / limit.per_second)),
+      saved_max_(duration_of((limit.burst - 1) / limit.per_second)) {}
+
+// Turns are `interval_` apart. A pause saves up its turns for a burst, up to saved_max_.
+Deadline Pace::turn(Deadline now) {
+    std::lock_guard const lock(mutex_);
+    auto const mine = std::max(next_, now - saved_max_);
+    next_ = mine + interval_;
+    return std::max(mine, now);
+}
+
+void Pace::free() {
+    std::lock_guard const lock(mutex_);
+    next_ -= interval_;
+}
+
+// Waits for time only: nothing makes a turn come earlier.
+void Pace::await() {
+    auto const until = turn(std::chrono::steady_clock::now());
+    while (true) {
+        auto const left =
+            std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+        if (left.count() <= 0) return;
+        ::poll(nullptr, 0, static_cast<int>(left.count()));
+    }
+}
+
 namespace {
 
 constexpr std::chrono::seconds answer_time{30};
@@ -84,6 +125,68 @@ Result<Verification> HostClient::report_error(std::string const& run, std::strin
     if (!error.remedy.empty()) report.error += "; remedy: " + error.remedy;
     report.error = verify::printable(report.error, error_bytes_max);
     return ask<Verification>(make("PUT", "/guest/v1/runs/" + run + "/error", report), answer_time);
+}
+
+namespace {
+
+// Short, to make stopping fast: the client can't be interrupted while it waits.
+constexpr std::chrono::seconds poll_time{30};
+constexpr std::chrono::milliseconds pause_min{500};
+constexpr std::chrono::milliseconds pause_max{10'000};
+
+}  // namespace
+
+Result<std::unique_ptr<ConfigPoll>> ConfigPoll::start(http::Target const& host) {
+    VFMGR_TRY(auto wake, make_event());
+    VFMGR_TRY(auto stop, make_event());
+    return std::unique_ptr<ConfigPoll>(new ConfigPoll(host, std::move(wake), std::move(stop)));
+}
+
+ConfigPoll::ConfigPoll(http::Target const& host, FileDescriptor wake, FileDescriptor stop)
+    : host_(host), wake_(std::move(wake)), stop_(std::move(stop)) {
+    thread_ = std::thread([this] { run(); });
+}
+
+ConfigPoll::~ConfigPoll() {
+    raise_event(stop_);
+    thread_.join();
+}
+
+bool ConfigPoll::stopped_within(std::chrono::milliseconds time) const {
+    pollfd stop{stop_.get(), POLLIN, 0};
+    return ::poll(&stop, 1, static_cast<int>(time.count())) > 0;
+}
+
+void ConfigPoll::run() {
+    std::uint64_t revision = 0;
+    auto pause = pause_min;
+    while (!stopped_within(std::chrono::milliseconds(0))) {
+        auto config = host_.config(poll_time, revision);
+        if (!config) {
+            put(std::move(config));
+            if (stopped_within(pause)) return;
+            pause = std::min(pause * 2, pause_max);
+            continue;
+        }
+        pause = pause_min;
+        if (config->revision == revision) continue;  // nothing new within poll_time
+        revision = config->revision;
+        put(std::move(config));
+    }
+}
+
+void ConfigPoll::put(Result<GuestConfig> config) {
+    {
+        std::lock_guard const lock(mutex_);
+        newest_ = std::move(config);
+    }
+    raise_event(wake_);
+}
+
+std::optional<Result<GuestConfig>> ConfigPoll::take() {
+    take_event(wake_);
+    std::lock_guard const lock(mutex_);
+    return std::exchange(newest_, std::nullopt);
 }
 
 }  // namespace vfmgr::guest

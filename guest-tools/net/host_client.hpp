@@ -1,18 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's guest plane, as vf-guest calls it (api/openapi-guest.yaml). Blocking; one thread. A
-// copy, for another thread, shares its pace with the original.
+// How fast one VM queries its host: somewhat slower than the host's limit (GuestPlaneLimits), since
+// the host refuses faster requests, and a refusal ends a test. Any thread.
 #pragma once
 
 #include <chrono>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
 
 #include "api/http/http.hpp"
-#include "api/types/stream.hpp"
+#include "api/os/descriptor.hpp"
+#include "api/types/guest.hpp"
+#include "api/types/time.hpp"
 #include "api/types/topology.hpp"
-#include "api/types/turn.hpp"
-#include "guest-tools/net/pace.hpp"
 
 namespace vfmgr::guest {
+
+class Pace {
+  public:
+    // This many at once after a pause, then this many per second.
+    struct Limit {
+        double burst = 1;  // at least 1
+        double per_second = 1;
+    };
+    explicit Pace(Limit limit);
+    // Returns when a request made now may begin: `now`, or later. Each call is one more turn.
+    [[nodiscard]] Deadline turn(Deadline now);
+    // Takes a turn and waits for it.
+    void await();
+    // Cancels the last turn, which the host did not count.
+    void free();
+
+  private:
+    Deadline::duration const interval_;
+    Deadline::duration const saved_max_;
+    std::mutex mutex_;
+    Deadline next_{};
+};
+
+// The host's guest plane, as vf-guest calls it (api/openapi-guest.yaml). Blocking; one thread. A
+// copy, for another thread, shares its pace with the original.
 
 class HostClient {
   public:
@@ -49,6 +77,36 @@ class HostClient {
 
     http::Client client_;
     std::shared_ptr<Paces> paces_ = std::make_shared<Paces>();
+};
+
+// Polls the host for the configuration on a thread of its own, and puts the newest one into a
+// mailbox with a descriptor to wait on. Owned by the resident vf-guest.
+
+class ConfigPoll {
+  public:
+    // Creates the eventfds wake_ and stop_.
+    [[nodiscard]] static Result<std::unique_ptr<ConfigPoll>> start(http::Target const& host);
+    ~ConfigPoll();
+    ConfigPoll(ConfigPoll const&) = delete;
+    ConfigPoll& operator=(ConfigPoll const&) = delete;
+
+    [[nodiscard]] int fd() const { return wake_.get(); }
+    // Returns what arrived since the last call: a configuration, or why the host could not be
+    // queried.
+    [[nodiscard]] std::optional<Result<GuestConfig>> take();
+
+  private:
+    ConfigPoll(http::Target const& host, FileDescriptor wake, FileDescriptor stop);
+    void run();
+    void put(Result<GuestConfig> config);
+    [[nodiscard]] bool stopped_within(std::chrono::milliseconds time) const;
+
+    HostClient host_;
+    FileDescriptor wake_;
+    FileDescriptor stop_;
+    std::mutex mutex_;
+    std::optional<Result<GuestConfig>> newest_;
+    std::thread thread_;
 };
 
 }  // namespace vfmgr::guest

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "guest-tools/net/state.hpp"
+#include "guest-tools/net/configure.hpp"
 #include "guest-tools/net/vf_report.hpp"
 
 namespace vfmgr::guest {

@@ -1,20 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// vf-guest up: brings every VF of this VM to the state that the host desires, runs the requested
-// verifications, and cleans up after VFs that are gone. One thread besides ConfigPoll's.
+// What vf-guest has to do, from the host's desired state, what is configured and which netdevs
+// exist. Pure.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
-#include "guest-tools/net/config_poll.hpp"
+#include "guest-tools/net/configure.hpp"
+#include "guest-tools/net/host_client.hpp"
 #include "guest-tools/net/kept_setup.hpp"
-#include "guest-tools/net/reconcile.hpp"
-#include "guest-tools/net/records.hpp"
+#include "guest-tools/net/vf_report.hpp"
+#include "vfmgr/netlink/link.hpp"
 #include "vfmgr/netlink/monitor.hpp"
 
 namespace vfmgr::guest {
+
+struct ToConfigure {
+    GuestAttachment attachment;
+    Netdev netdev;
+    bool operator==(ToConfigure const&) const = default;
+};
+
+struct Work {
+    std::vector<Configured> clean_up;  // first: an address may move to another attachment
+    std::vector<ToConfigure> configure;
+    std::vector<GuestAttachment> missing;  // no netdev with their MAC yet
+    std::vector<GuestAttachment> ready;    // configured as desired
+};
+
+[[nodiscard]] Work compare(std::vector<GuestAttachment> const& desired,
+                           std::vector<Configured> const& configured,
+                           std::vector<Netdev> const& netdevs);
+
+// vf-guest up: brings every VF of this VM to the state that the host desires, runs the requested
+// verifications, and cleans up after VFs that are gone. One thread besides ConfigPoll's.
 
 // Prints one line for people about an event.
 using Report = std::function<void(std::string const&)>;

@@ -1,10 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-tools/net/run_tests.hpp"
 
-#include "guest-tools/gpu/gpu_transfer.hpp"
-#include "guest-tools/interop/cm_pinger.hpp"
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <system_error>
+#include <thread>
+
+#include "api/os/random.hpp"
+#include "guest-tools/gpu/gpudirect.hpp"
 #include "guest-tools/net/address_check.hpp"
-#include "guest-tools/verify/await_turn.hpp"
+#include "vfmgr/proof/interop/cm_pinger.hpp"
+#include "vfmgr/proof/serve/local_end.hpp"
+#include "vfmgr/proof/serve/remote_responder.hpp"
+#include "vfmgr/proof/turns.hpp"
 
 namespace vfmgr::guest {
 namespace {
@@ -73,6 +85,167 @@ Result<VfReport> run_tests(TestHost const& host, verify::Subject const& subject,
     done.rdma_device = report.facts["rdma_device"];
     report.facts["vf_guest"] = VFMGR_VERSION;
     return with_verdict(std::move(done), host.report(offer.session, report));
+}
+
+namespace {
+
+// Where verifications that are ready wait for the others.
+class StartLine {
+  public:
+    explicit StartLine(std::size_t expected) : missing_(expected) {}
+
+    void await(std::string const& attachment) {
+        std::unique_lock lock(mutex_);
+        there_.insert(attachment);
+        one_less();
+        wake_.wait(lock, [this] { return missing_ == 0; });
+    }
+    void give_up() {
+        std::lock_guard const lock(mutex_);
+        one_less();
+    }
+    // The attachments that began with this one; none when it did not. After its end, all are known.
+    [[nodiscard]] std::vector<std::string> others(std::string const& attachment) {
+        std::lock_guard const lock(mutex_);
+        if (!there_.contains(attachment)) return {};
+        std::vector<std::string> others(there_.begin(), there_.end());
+        std::erase(others, attachment);
+        return others;
+    }
+
+  private:
+    void one_less() {
+        --missing_;
+        wake_.notify_all();
+    }
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    std::size_t missing_;
+    std::set<std::string> there_;
+};
+
+// An uncaught exception in a thread ends the whole program, and loses the others' verdicts.
+Result<VfReport> run_guarded(OneVerification const& one, std::function<void()> const& ready) {
+    try {
+        return one.run(ready);
+    } catch (std::exception const& error) {
+        return fail(Problem::internal, error.what());
+    }
+}
+
+Error no_thread(std::system_error const& error) {
+    return {Problem::limit_exceeded,
+            fmt::format("no thread can be started to verify it: {}", error.what()),
+            "raise the limit of tasks, or verify one after the other"};
+}
+
+void verify_at_once(std::vector<OneVerification> const& all, OnEnd const& on_end) {
+    StartLine line(all.size());
+    std::mutex one_at_a_time;
+    auto const end = [&](OneVerification const& one, Result<VfReport> report) {
+        std::lock_guard const lock(one_at_a_time);
+        on_end(one.attachment, std::move(report));
+    };
+    std::vector<std::jthread> threads;
+    threads.reserve(all.size());
+    for (auto const& one : all) {
+        try {
+            threads.emplace_back([&] {
+                bool ready = false;
+                auto report = run_guarded(one, [&] {
+                    ready = true;
+                    line.await(one.attachment);
+                });
+                if (!ready) line.give_up();
+                if (report) report->at_once_with = line.others(one.attachment);
+                end(one, std::move(report));
+            });
+        } catch (std::system_error const& error) {
+            line.give_up();  // otherwise the others wait for it
+            end(one, fail(no_thread(error)));
+        }
+    }
+}
+
+}  // namespace
+
+void verify_all(std::vector<OneVerification> const& all, Order order, OnEnd const& on_end) {
+    if (order == Order::at_once) return verify_at_once(all, on_end);
+    for (auto const& one : all) on_end(one.attachment, one.run([] {}));
+}
+
+namespace {
+
+Result<serve::LocalEnd> own_end(ServedTest const& test, ResponderInfo const& info) {
+    if (test.address) return serve::find_local_end(*test.address);
+    VFMGR_TRY(auto const address, serve::address_towards(info.address));
+    return serve::find_local_end(address);
+}
+
+verify::Subject subject_of(serve::LocalEnd const& end, ServedTest const& test,
+                           ResponderInfo const& info) {
+    verify::Subject subject;
+    subject.ifname = end.netdev.name;
+    auto& attachment = subject.attachment;
+    // One address has one session: the next test replaces one that was cut short.
+    attachment.attachment = to_string(end.address.address);
+    attachment.mac = end.netdev.mac.value_or(MacAddress{});
+    attachment.address = end.address.address;
+    attachment.prefix_length = end.address.prefix_length;
+    attachment.mtu = end.netdev.mtu;
+    attachment.responder = info.address;
+    attachment.echo_port = info.echo_port;
+    attachment.run = random_hex(8);
+    attachment.nonce = random_hex(16);
+    attachment.profile = test.profile;
+    return subject;
+}
+
+verify::SessionPermit permit_of(GuestAttachment const& attachment) {
+    verify::SessionPermit permit;
+    permit.attachment = attachment.attachment;
+    permit.run = *attachment.run;
+    permit.nonce = attachment.nonce;
+    permit.vf_mac = attachment.mac;
+    permit.peer_address = attachment.address;
+    permit.mtu = attachment.mtu;
+    permit.rdma = attachment.rdma;
+    permit.dscp = attachment.dscp;
+    permit.path.reset();
+    permit.profile = attachment.profile;
+    return permit;
+}
+
+verify::StreamHost streams_of(serve::RemoteResponder const& remote, std::string const& session) {
+    return {
+        [&remote, session](StreamRequest const& request) {
+            return verify::await_turn<StreamOffer>(
+                [&] { return remote.open_stream(session, request); },
+                verify::wait_until(std::chrono::steady_clock::now() + verify::stream_patience));
+        },
+        [&remote, session](std::string const& stream) { remote.close_stream(session, stream); }};
+}
+
+}  // namespace
+
+Result<VfReport> verify_served(ServedTest const& test, std::vector<verify::Measurement> measured,
+                               verify::GuestSession::OnTest on_test) {
+    auto const started_at = system_clock().now();
+    serve::RemoteResponder const remote(test.responder);
+    VFMGR_TRY(auto const info, remote.info());
+    VFMGR_TRY(auto const end, own_end(test, info));
+    auto const subject = subject_of(end, test, info);
+    auto const permit = permit_of(subject.attachment);
+    TestHost const host{
+        .open = [&](SessionRequest const& request) { return remote.open(permit, request); },
+        .streams = [&](std::string const& session) { return streams_of(remote, session); },
+        .report = [&](std::string const& session,
+                      GuestReport const& report) { return remote.close(session, permit, report); },
+        .cannot = [](Error const& error) -> Result<Verification> { return fail(error); }};
+    VFMGR_TRY(auto done, run_tests(host, subject, std::move(measured), std::move(on_test)));
+    done.verification.started_at = started_at;
+    done.verification.finished_at = system_clock().now();
+    return done;
 }
 
 }  // namespace vfmgr::guest

@@ -3,9 +3,15 @@
 // offer's deadline; one thread.
 #pragma once
 
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "api/types/guest.hpp"
+#include "api/types/problem.hpp"
 #include "guest-tools/net/host_client.hpp"
 #include "guest-tools/net/vf_report.hpp"
-#include "guest-tools/verify/session.hpp"
+#include "vfmgr/proof/session.hpp"
 
 namespace vfmgr::guest {
 
@@ -32,5 +38,37 @@ struct TestHost {
 [[nodiscard]] Result<VfReport> run_tests(TestHost const& host, verify::Subject const& subject,
                                          std::vector<verify::Measurement> measured,
                                          verify::GuestSession::OnTest on_test = {});
+
+// Several verifications, each of another VF: one after the other, or all at once, which finds VFs
+// that work alone but not together. Blocking.
+
+struct OneVerification {
+    std::string attachment;
+    // Blocking. Calls `ready` once when only the tests are left to do, and begins them when it
+    // returns; does not call it when it can't test. At once: on a thread of its own.
+    std::function<Result<VfReport>(std::function<void()> const& ready)> run;
+};
+
+enum class Order { one_by_one, at_once };
+
+// Called with each as it ends, never for two at a time; at once: on that verification's thread.
+using OnEnd = std::function<void(std::string const& attachment, Result<VfReport>)>;
+
+// At once, no tests begin before all are ready or have given up, and a report names the others.
+void verify_all(std::vector<OneVerification> const& all, Order order, OnEnd const& on_end);
+
+// A verification against a responder that another machine serves, with no vfmgrd on either side:
+// run and nonce are created here, and nothing is configured. Blocking; one thread.
+
+struct ServedTest {
+    ResponderTarget responder;
+    std::optional<IpAddress> address;  // of this machine; absent: the one towards the responder
+    Profile profile = Profile::default_;
+};
+
+// Returns the responder's verdict, in which the path is unknown.
+[[nodiscard]] Result<VfReport> verify_served(ServedTest const& test,
+                                             std::vector<verify::Measurement> measured,
+                                             verify::GuestSession::OnTest on_test = {});
 
 }  // namespace vfmgr::guest

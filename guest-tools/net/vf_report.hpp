@@ -3,12 +3,15 @@
 // text for people.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "api/types/guest.hpp"
 #include "api/types/json_fwd.hpp"
 #include "api/types/test_lines.hpp"
 #include "api/types/verification.hpp"
+#include "guest-tools/net/configure.hpp"
 
 namespace vfmgr::guest {
 
@@ -25,6 +28,55 @@ struct VfReport {
 
 // vf-guest's exit status: 0 when it passed, otherwise 1.
 [[nodiscard]] int exit_code(VfReport const& report);
+
+// The findings of the last verification of each VF of this VM, one file for each in
+// /var/lib/vf-guest/reports, which survives a reboot. Files are replaced as a whole, so any thread
+// and process may save and load beside others.
+
+// A file that exists and can't be used. Its error names it, with a remedy.
+struct DamagedReport {
+    std::string attachment;  // from the file's name
+    Error error;
+};
+
+struct KeptReports {
+    std::vector<VfReport> reports;  // by attachment
+    std::vector<DamagedReport> damaged;
+};
+
+class ReportFolder {
+  public:
+    explicit ReportFolder(std::filesystem::path path) : path_(std::move(path)) {}
+
+    // A missing folder holds no reports. Loads all of them, or one attachment's.
+    [[nodiscard]] KeptReports load() const;
+    [[nodiscard]] KeptReports load(std::string const& attachment) const;
+    // Replaces the report of the same attachment. invalid_request: its id can't be a file's name.
+    [[nodiscard]] Result<void> save(VfReport const& report) const;
+    // Removes the reports of attachments that the host no longer attaches, even from before a
+    // reboot. Keeps those of `verify --responder`, by this machine's own address: they are not the
+    // host's.
+    [[nodiscard]] Result<void> keep_only(std::vector<GuestAttachment> const& attached) const;
+
+  private:
+    [[nodiscard]] std::filesystem::path file(std::string const& attachment) const;
+    std::filesystem::path path_;
+};
+
+// The records of vf-guest's work: reports for people, metrics for monitoring of the VM. Any thread
+// and process; files are replaced as a whole.
+
+struct Records {
+    ReportFolder reports;
+    StateFolder state;
+    std::string metrics_file{};  // empty: none
+};
+
+// Runs after a verification, whatever requested it: saves its report and writes the metrics.
+[[nodiscard]] Result<void> record(Records const& records, VfReport const& report);
+// Writes the metrics of all that is configured and kept now. Leaves a file that would not change as
+// it is: its time is that of the last change.
+[[nodiscard]] Result<void> write_metrics(Records const& records);
 
 }  // namespace vfmgr::guest
 

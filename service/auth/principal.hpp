@@ -10,9 +10,6 @@ namespace vfmgr {
 
 // Each role includes those before it: read; attach and detach; PF specs, quarantine, tokens.
 enum class Role { viewer, operator_, admin };
-template <>
-inline constexpr std::array<EnumName<Role>, 3> enum_names<Role> = {
-    {{Role::viewer, "viewer"}, {Role::operator_, "operator"}, {Role::admin, "admin"}}};
 
 struct Principal {
     std::string name;  // "uid:0", "token:<id>"

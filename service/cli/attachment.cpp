@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/types/attachment.hpp"
-#include "api/types/responder.hpp"
+#include "api/types/guest.hpp"
 #include "service/cli/attach_spec.hpp"
 #include "service/cli/certificate.hpp"
 #include "service/cli/choice.hpp"

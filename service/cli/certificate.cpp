@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "api/types/vf_spec.hpp"
+#include "api/types/vf.hpp"
 
 namespace vfmgr {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <iostream>
 
-#include "api/types/terminal.hpp"
+#include "api/types/text.hpp"
 #include "service/cli/session.hpp"
 #include "service/cli/table.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "api/http/http.hpp"
-#include "api/types/host_port.hpp"
+#include "api/types/addresses.hpp"
 #include "service/cli/session.hpp"
 
 namespace vfmgr {

@@ -13,7 +13,7 @@
 #include "api/types/json.hpp"
 #include "service/cli/host_facts.hpp"
 #include "service/cli/show.hpp"
-#include "vfmgr/checks/bundle.hpp"
+#include "vfmgr/machine/bundle.hpp"
 
 namespace vfmgr {
 namespace {

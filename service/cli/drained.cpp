@@ -10,8 +10,8 @@
 
 #include "service/cli/connection.hpp"
 #include "service/cli/show.hpp"
-#include "vfmgr/checks/collect.hpp"
-#include "vfmgr/checks/machine.hpp"
+#include "vfmgr/machine/collect.hpp"
+#include "vfmgr/machine/machine.hpp"
 
 namespace vfmgr {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "service/cli/session.hpp"
-#include "vfmgr/checks/collect.hpp"
+#include "vfmgr/machine/collect.hpp"
 #include "vfmgr/store/left_store.hpp"
 
 namespace vfmgr {

@@ -15,7 +15,7 @@
 #include "service/cli/progress.hpp"
 #include "service/cli/resolve.hpp"
 #include "service/cli/show.hpp"
-#include "vfmgr/checks/command.hpp"
+#include "vfmgr/machine/command.hpp"
 
 namespace vfmgr {
 namespace {

@@ -9,8 +9,8 @@
 #include "service/cli/connection.hpp"
 #include "service/cli/rdma_link.hpp"
 #include "service/cli/show.hpp"
-#include "vfmgr/checks/bundle.hpp"
-#include "vfmgr/checks/collect.hpp"
+#include "vfmgr/machine/bundle.hpp"
+#include "vfmgr/machine/collect.hpp"
 
 namespace vfmgr {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "service/cli/session.hpp"
-#include "vfmgr/checks/facts.hpp"
+#include "vfmgr/machine/facts.hpp"
 
 namespace vfmgr {
 

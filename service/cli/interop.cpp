@@ -5,7 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "api/types/interop.hpp"
+#include "api/types/rdma.hpp"
 #include "service/cli/choice.hpp"
 #include "service/cli/connection.hpp"
 #include "service/cli/named_command.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "api/types/pf_info.hpp"
+#include "api/types/pf.hpp"
 
 namespace vfmgr {
 

@@ -9,7 +9,7 @@
 #include "api/types/json.hpp"
 #include "service/cli/host_facts.hpp"
 #include "service/cli/show.hpp"
-#include "vfmgr/checks/rdma_names.hpp"
+#include "vfmgr/machine/rdma_names.hpp"
 
 namespace vfmgr {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "api/types/rdma_link.hpp"
+#include "api/types/rdma.hpp"
 #include "service/cli/connection.hpp"
 #include "service/cli/progress.hpp"
 #include "service/cli/rdma_link.hpp"

@@ -2,7 +2,7 @@
 // The daemon's report on RDMA links in software, for the checks. Any thread.
 #pragma once
 
-#include "vfmgr/checks/facts.hpp"
+#include "vfmgr/machine/facts.hpp"
 
 namespace vfmgr {
 

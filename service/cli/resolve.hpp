@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "api/types/pci_address.hpp"
+#include "api/types/addresses.hpp"
 #include "service/cli/connection.hpp"
 
 namespace vfmgr {

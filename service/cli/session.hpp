@@ -15,11 +15,6 @@ class App;
 namespace vfmgr {
 
 enum class Format { table, json, csv, name };
-template <>
-inline constexpr std::array<EnumName<Format>, 4> enum_names<Format> = {{{Format::table, "table"},
-                                                                        {Format::json, "json"},
-                                                                        {Format::csv, "csv"},
-                                                                        {Format::name, "name"}}};
 
 struct Options {
     std::string socket = "/run/vfmgr/vfmgr.sock";

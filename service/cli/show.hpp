@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "api/types/terminal.hpp"
+#include "api/types/text.hpp"
 #include "service/cli/table.hpp"
 
 namespace vfmgr {

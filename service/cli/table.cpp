@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "api/types/terminal.hpp"
+#include "api/types/text.hpp"
 
 namespace vfmgr {
 namespace {

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "service/guest/identity.hpp"
+#include "vfmgr/plan/choose.hpp"
 #include "vfmgr/plan/step.hpp"
-#include "vfmgr/plan/vf_values.hpp"
 
 namespace vfmgr {
 namespace {

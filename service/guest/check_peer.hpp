@@ -7,9 +7,8 @@
 
 #include <vector>
 
-#include "guest-tools/verify/permit.hpp"
-#include "vfmgr/netlink/neighbour.hpp"
-#include "vfmgr/netlink/route.hpp"
+#include "vfmgr/netlink/ip.hpp"
+#include "vfmgr/proof/permit.hpp"
 
 namespace vfmgr {
 

@@ -8,7 +8,7 @@
 
 #include "vfmgr/engine/control.hpp"
 #include "vfmgr/hypervisor/hypervisor.hpp"
-#include "vfmgr/hypervisor/vm_identity.hpp"
+#include "vfmgr/hypervisor/libvirt_hypervisor.hpp"
 
 namespace vfmgr {
 

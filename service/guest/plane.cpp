@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "api/http/places.hpp"
-#include "api/types/guarded.hpp"
 #include "api/types/json.hpp"
-#include "guest-tools/verify/digest.hpp"
+#include "api/types/problem.hpp"
+#include "vfmgr/proof/random_payload.hpp"
 
 namespace vfmgr {
 namespace {

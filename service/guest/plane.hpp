@@ -18,12 +18,12 @@
 #include "api/types/guest.hpp"
 #include "api/types/time.hpp"
 #include "api/types/topology.hpp"
-#include "guest-tools/verify/responder.hpp"
 #include "service/guest/responders.hpp"
 #include "service/guest/route.hpp"
 #include "service/guest/vm_queue.hpp"
 #include "service/rate_limit.hpp"
-#include "vfmgr/hypervisor/vm_identity.hpp"
+#include "vfmgr/hypervisor/libvirt_hypervisor.hpp"
+#include "vfmgr/proof/host/responder.hpp"
 
 namespace vfmgr {
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "api/os/random.hpp"
+#include "api/types/guest.hpp"
 #include "api/types/json.hpp"
-#include "api/types/stream.hpp"
-#include "guest-tools/serve/offer_response.hpp"
 #include "service/guest/plane.hpp"
+#include "vfmgr/proof/serve/remote_responder.hpp"
 
 namespace vfmgr {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "guest-tools/serve/remote_responder.hpp"
+#include "vfmgr/proof/serve/remote_responder.hpp"
 
 namespace vfmgr {
 namespace {

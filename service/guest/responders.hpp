@@ -7,8 +7,8 @@
 #include <mutex>
 #include <optional>
 
-#include "api/types/responder.hpp"
-#include "guest-tools/verify/responder.hpp"
+#include "api/types/guest.hpp"
+#include "vfmgr/proof/host/responder.hpp"
 
 namespace vfmgr {
 

@@ -4,10 +4,10 @@
 
 #include <vector>
 
-#include "guest-tools/interop/interop_responder.hpp"
 #include "service/host_checks.hpp"
 #include "service/routes/router.hpp"
 #include "vfmgr/engine/engine.hpp"
+#include "vfmgr/proof/interop/interop_responder.hpp"
 
 namespace vfmgr {
 

@@ -3,9 +3,9 @@
 #include "api/types/json.hpp"
 #include "service/host_checks.hpp"
 #include "service/routes/api.hpp"
-#include "vfmgr/checks/bundle.hpp"
 #include "vfmgr/checks/doctor.hpp"
-#include "vfmgr/checks/rdma_names.hpp"
+#include "vfmgr/machine/bundle.hpp"
+#include "vfmgr/machine/rdma_names.hpp"
 
 namespace vfmgr {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "api/http/http.hpp"
-#include "api/types/pci_address.hpp"
+#include "api/types/addresses.hpp"
 #include "service/auth/principal.hpp"
 
 namespace vfmgr {

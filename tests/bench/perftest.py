@@ -13,7 +13,7 @@ MTU = 4096  # RDMA's MTU on a netdev of 9000 bytes
 ROUNDS = 15
 TRIALS = 3  # with each set of flags
 IB_LISTENS, RPING_LISTENS = "ss -ltn | grep 18515", "rdma res show cm_id | grep LISTEN"
-# ib_send_lat -e sometimes hangs: guest-tools/verify/RDMA.md#completion-queues.
+# ib_send_lat -e sometimes hangs: vfmgr/rdma/RDMA.md#completion-queues.
 PEER_SECONDS = 40
 
 

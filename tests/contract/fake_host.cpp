@@ -16,23 +16,6 @@ enum class Libvirt { down, up };
 
 }  // namespace
 
-template <>
-inline constexpr std::array<EnumName<Libvirt>, 2> enum_names<Libvirt> = {
-    {{Libvirt::down, "down"}, {Libvirt::up, "up"}}};
-template <>
-inline constexpr std::array<EnumName<DetachBehaviour>, 3> enum_names<DetachBehaviour> = {
-    {{DetachBehaviour::works, "works"},
-     {DetachBehaviour::not_done, "not_done"},
-     {DetachBehaviour::times_out, "times_out"}}};
-template <>
-inline constexpr std::array<EnumName<fakes::Peers>, 6> enum_names<fakes::Peers> = {
-    {{fakes::Peers::right, "right"},
-     {fakes::Peers::wrong, "wrong"},
-     {fakes::Peers::silent, "silent"},
-     {fakes::Peers::refused, "refused"},
-     {fakes::Peers::hanging, "hanging"},
-     {fakes::Peers::broken, "broken"}}};
-
 namespace fakes {
 namespace {
 

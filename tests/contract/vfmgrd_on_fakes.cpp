@@ -17,11 +17,11 @@
 #include <thread>
 
 #include "api/types/json.hpp"
-#include "guest-tools/interop/rping_process.hpp"
-#include "guest-tools/serve/credentials.hpp"
-#include "guest-tools/serve/responder_server.hpp"
 #include "service/run.hpp"
 #include "tests/contract/fake_host.hpp"
+#include "vfmgr/proof/interop/rping.hpp"
+#include "vfmgr/proof/serve/credentials.hpp"
+#include "vfmgr/proof/serve/responder_server.hpp"
 
 namespace vfmgr::fakes {
 namespace {

@@ -8,12 +8,11 @@
 
 #include "api/types/attachment.hpp"
 #include "api/types/firmware.hpp"
-#include "api/types/gpu.hpp"
-#include "api/types/history_event.hpp"
 #include "api/types/json.hpp"
 #include "api/types/operation.hpp"
-#include "api/types/pf_info.hpp"
-#include "api/types/rdma_link.hpp"
+#include "api/types/pf.hpp"
+#include "api/types/rdma.hpp"
+#include "api/types/topology.hpp"
 #include "api/types/vm_info.hpp"
 #include "tests/fuzz/require.hpp"
 
@@ -43,7 +42,7 @@ void as_document(std::string_view text) {
         require(*again == *value);
     // Its netdev becomes part of paths and messages.
     if constexpr (std::is_same_v<T, RdmaLinkSpec>)
-        require(value->ifname.size() <= 15 && value->ifname.find('/') == std::string::npos);
+        require(value->netdev.size() <= 15 && value->netdev.find('/') == std::string::npos);
 }
 
 template <class T>

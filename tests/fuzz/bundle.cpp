@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "vfmgr/checks/bundle.hpp"
 #include "vfmgr/checks/doctor.hpp"
+#include "vfmgr/machine/bundle.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     using namespace vfmgr;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "guest-tools/verify/locality.hpp"
+#include "vfmgr/proof/latency.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     std::string const text(reinterpret_cast<char const*>(data), size);

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "guest-tools/gpu/dma_buf_info.hpp"
+#include "guest-tools/gpu/dma_buf.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     std::string_view const text(reinterpret_cast<char const*>(data), size);

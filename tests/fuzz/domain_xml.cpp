@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "tests/fuzz/require.hpp"
-#include "vfmgr/hypervisor/hostdev_xml.hpp"
+#include "vfmgr/hypervisor/domain_xml.hpp"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "tests/fuzz/require.hpp"
-#include "vfmgr/checks/driver_log.hpp"
+#include "vfmgr/machine/driver_log.hpp"
 
 namespace {
 

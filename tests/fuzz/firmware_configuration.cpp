@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "vfmgr/checks/firmware.hpp"
+#include "vfmgr/machine/firmware.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     using namespace vfmgr::checks;

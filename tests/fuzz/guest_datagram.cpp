@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "guest-tools/verify/echo.hpp"
 #include "tests/fuzz/require.hpp"
+#include "vfmgr/proof/echo.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     using namespace vfmgr::verify;

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "api/types/json.hpp"
-#include "guest-tools/verify/device.hpp"
-#include "guest-tools/verify/judge.hpp"
 #include "tests/fuzz/require.hpp"
+#include "vfmgr/proof/host/judge.hpp"
+#include "vfmgr/rdma/device.hpp"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "guest-tools/interop/lines.hpp"
 #include "tests/fuzz/require.hpp"
+#include "vfmgr/proof/interop/lines.hpp"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "guest-tools/verify/kernel_log.hpp"
+#include "vfmgr/rdma/faults.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     using namespace vfmgr::verify;

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "guest-tools/gpu/load_refusals.hpp"
+#include "guest-tools/gpu/load_peermem.hpp"
 #include "tests/fuzz/require.hpp"
 #include "vfmgr/checks/rule.hpp"
 

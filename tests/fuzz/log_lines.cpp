@@ -8,7 +8,7 @@
 #include <string>
 
 #include "tests/fuzz/require.hpp"
-#include "vfmgr/checks/log_lines.hpp"
+#include "vfmgr/machine/driver_log.hpp"
 
 namespace {
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 
 #include "tests/fuzz/require.hpp"
-#include "vfmgr/checks/pci_resource.hpp"
 #include "vfmgr/checks/peermem.hpp"
-#include "vfmgr/checks/rdma_stack.hpp"
+#include "vfmgr/machine/pci_config.hpp"
+#include "vfmgr/machine/rdma_stack.hpp"
 
 namespace {
 

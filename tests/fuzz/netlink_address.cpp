@@ -2,7 +2,7 @@
 // Any bytes as the payload of RTM_NEWADDR: a parsed prefix length fits the address.
 #include <cstdlib>
 
-#include "vfmgr/netlink/address.hpp"
+#include "vfmgr/netlink/ip.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     auto const address = vfmgr::parse_address(std::as_bytes(std::span(data, size)));

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "vfmgr/netlink/dcb.hpp"
-#include "vfmgr/netlink/pause.hpp"
+#include "vfmgr/netlink/qos.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     using namespace vfmgr;

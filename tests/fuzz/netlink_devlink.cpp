@@ -3,7 +3,7 @@
 // a parameter has a name.
 #include <cstdlib>
 
-#include "vfmgr/netlink/devlink_parameters.hpp"
+#include "vfmgr/netlink/devlink.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     using namespace vfmgr;

@@ -3,7 +3,7 @@
 // object of it.
 #include <cstdlib>
 
-#include "vfmgr/netlink/rdma_listener.hpp"
+#include "vfmgr/netlink/rdma.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     auto const bytes = std::as_bytes(std::span(data, size));

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "vfmgr/checks/pci_config.hpp"
+#include "vfmgr/machine/pci_config.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     using namespace vfmgr::checks;

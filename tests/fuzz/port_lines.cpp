@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "vfmgr/checks/port_lines.hpp"
+#include "vfmgr/machine/port_lines.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     using namespace vfmgr::checks;

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "tests/fuzz/require.hpp"
-#include "vfmgr/checks/redact.hpp"
+#include "vfmgr/machine/redact.hpp"
 
 namespace {
 

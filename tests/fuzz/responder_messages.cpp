@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "api/types/json.hpp"
-#include "guest-tools/serve/remote_responder.hpp"
 #include "tests/fuzz/require.hpp"
+#include "vfmgr/proof/serve/remote_responder.hpp"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "api/types/host_port.hpp"
-#include "guest-tools/serve/responder_route.hpp"
+#include "api/types/addresses.hpp"
+#include "vfmgr/proof/serve/responder_server.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     std::string_view const path(reinterpret_cast<char const*>(data), size);

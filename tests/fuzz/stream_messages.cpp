@@ -8,10 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "api/types/json.hpp"
-#include "guest-tools/stream/messages.hpp"
-#include "guest-tools/stream/packet.hpp"
-#include "guest-tools/stream/rate.hpp"
-#include "guest-tools/stream/sequence.hpp"
+#include "guest-tools/traffic/messages.hpp"
+#include "guest-tools/traffic/pacer.hpp"
+#include "guest-tools/traffic/tally.hpp"
 #include "tests/fuzz/require.hpp"
 
 namespace {

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "guest-tools/verify/transfer_order.hpp"
 #include "tests/fuzz/require.hpp"
+#include "vfmgr/proof/transfer_order.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     using namespace vfmgr::verify;

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "tests/fuzz/require.hpp"
-#include "vfmgr/kernel/vpd.hpp"
+#include "vfmgr/kernel/pci.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     auto const serial = vfmgr::vpd_serial({reinterpret_cast<char const*>(data), size});

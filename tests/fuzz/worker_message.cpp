@@ -3,7 +3,7 @@
 // written and parsed again.
 #include <cstdlib>
 
-#include "vfmgr/kernel/worker_messages.hpp"
+#include "vfmgr/kernel/worker.hpp"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <vector>
 
-#include "guest-tools/verify/payload.hpp"
 #include "tests/fuzz/require.hpp"
+#include "vfmgr/proof/random_payload.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     using namespace vfmgr::verify;

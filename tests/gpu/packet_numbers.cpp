@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "guest-tools/stream/packet.hpp"
+#include "guest-tools/traffic/pacer.hpp"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "vfmgr/checks/facts.hpp"
 #include "vfmgr/checks/rule.hpp"
+#include "vfmgr/machine/facts.hpp"
 
 namespace vfmgr::checks {
 

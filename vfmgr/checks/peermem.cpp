@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include "api/types/text.hpp"
-#include "vfmgr/checks/driver_log.hpp"
-#include "vfmgr/checks/nic.hpp"
-#include "vfmgr/checks/rdma_stack.hpp"
 #include "vfmgr/checks/rule.hpp"
+#include "vfmgr/machine/driver_log.hpp"
+#include "vfmgr/machine/nic.hpp"
+#include "vfmgr/machine/rdma_stack.hpp"
 
 namespace vfmgr::checks {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "api/types/check.hpp"
-#include "vfmgr/checks/machine.hpp"
+#include "vfmgr/machine/machine.hpp"
 
 namespace vfmgr::checks {
 

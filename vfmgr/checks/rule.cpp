@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "vfmgr/checks/rdma_stack.hpp"
+#include "vfmgr/machine/rdma_stack.hpp"
 
 namespace vfmgr::checks {
 namespace {

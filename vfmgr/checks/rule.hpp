@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "vfmgr/checks/machine.hpp"
+#include "vfmgr/machine/machine.hpp"
 
 namespace vfmgr::checks {
 

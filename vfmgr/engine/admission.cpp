@@ -6,26 +6,15 @@
 
 #include "api/os/random.hpp"
 #include "vfmgr/engine/engine.hpp"
-#include "vfmgr/engine/exception_of.hpp"
+#include "vfmgr/engine/execute.hpp"
 #include "vfmgr/engine/firmware.hpp"
 #include "vfmgr/engine/revision.hpp"
 #include "vfmgr/plan/firmware.hpp"
-#include "vfmgr/plan/gone.hpp"
+#include "vfmgr/plan/pf_standing.hpp"
 #include "vfmgr/plan/schedule.hpp"
 
 namespace vfmgr {
 namespace {
-
-Operation new_operation(OperationKind kind, std::string subject, Intent const& intent, Time now) {
-    Operation operation;
-    operation.id = random_hex(8);
-    operation.kind = kind;
-    operation.subject = std::move(subject);
-    operation.requested_by = intent.requested_by;
-    operation.request_id = intent.request_id;
-    operation.created_at = now;
-    return operation;
-}
 
 PlaceRequest const detaching{PlaceRequest::Work::detaches, {}};
 
@@ -40,24 +29,6 @@ std::uint64_t revision_of(std::map<Key, Value> const& all, Key const& key) {
     return now == all.end() ? 0 : now->second.revision;
 }
 
-// A PF with attachments or quarantines is not removed: cleaning them needs its stored state.
-Result<void> check_unlent(DesiredState const& desired, PciAddress const& pf) {
-    for (auto const& [id, attachment] : desired.attachments)
-        if (attachment.vf.pf == pf)
-            return fail(Problem::conflict,
-                        fmt::format("VF {} is attached to {} (attachment {})",
-                                    to_string(attachment.vf), attachment.vm, id),
-                        fmt::format("detach it first: vfctl detach {}", id));
-    for (auto const& [vf, quarantine] : desired.quarantine)
-        if (vf.pf == pf)
-            return fail(Problem::conflict,
-                        fmt::format("VF {}, last attached to {}, is in quarantine", to_string(vf),
-                                    quarantine.attachment.vm),
-                        fmt::format("clean it first: vfctl vf lift-quarantine {} {}", to_string(pf),
-                                    vf.index));
-    return {};
-}
-
 }  // namespace
 
 void Engine::submit(Command command, Intent intent, Reply reply) {
@@ -68,7 +39,7 @@ void Engine::submit(Command command, Intent intent, Reply reply) {
         auto const again = [this, command, intent, reply](Control::State& later) {
             reply(admit(later, command, intent));
         };
-        if (!answer && after_observing(intent.requested_by, again)) return;
+        if (!answer && observer_.after_observing(intent.requested_by, again)) return;
         reply(std::move(answer));
     };
     if (auto taken = control_->offer(client, std::move(admitting)); !taken)
@@ -89,7 +60,7 @@ Result<Answer> Engine::admit_known(Control::State& state, Command const& command
                                    Intent const& intent) {
     if (!intent.idempotency_key.empty() && !intent.dry_run) {
         VFMGR_TRY(auto const observed,
-                  state.store.idempotency(intent.idempotency_key, clock_.now()));
+                  state.store.idempotency(intent.idempotency_key, operations_.seams().clock.now()));
         if (observed && observed->request_hash != intent.request_hash)
             return fail(Problem::conflict, "this Idempotency-Key was used for another request",
                         "use a new key for a new request");
@@ -98,228 +69,174 @@ Result<Answer> Engine::admit_known(Control::State& state, Command const& command
             if (operation) return Answer{std::move(operation), {}, {}, 0};
         }
     }
-    VFMGR_CHECK(check_recovered(command));
-    return std::visit([&](auto const& one) { return admit_one(state, one, intent); }, command);
-}
-
-Result<Answer> Engine::accept(Control::State& state, Operation operation, Intent const& intent,
-                              Work work, PlaceRequest const& place) {
-    VFMGR_CHECK(places_.enter(operation.id, place));
-    Batch batch;
-    batch.save_operations.push_back(operation);
-    if (!intent.idempotency_key.empty())
-        batch.save_idempotency.push_back(
-            {intent.idempotency_key, intent.request_hash, operation.id, clock_.now()});
-    if (auto const written = state.commit(std::move(batch)); !written) {
-        places_.leave(operation.id);
-        return fail(written.error());
+    VFMGR_CHECK(recovery_.check_recovered(command));
+    auto const host = control_->snapshot().host;
+    VFMGR_TRY(auto admission,
+              std::visit(
+                  [&](auto const& one) { return admission_of(state, *host, one, intent.if_match); },
+                  command));
+    if (intent.dry_run)
+        return Answer{
+            {}, std::move(admission.plan), std::move(admission.attachment), admission.revision};
+    if (!admission.work) {
+        if (admission.remembered) VFMGR_CHECK(state.commit(std::move(*admission.remembered)));
+        return Answer{{}, {}, {}, admission.revision};
     }
-    if (auto const launched = launch(operation, std::move(work)); !launched) {
-        places_.leave(operation.id);
-        // The operation is recorded already, with its Idempotency-Key, so it records why it failed.
-        operation.state = OperationState::failed;
-        operation.problem = launched.error();
-        operation.finished_at = clock_.now();
-        Batch end;
-        end.save_operations.push_back(operation);
-        VFMGR_CHECK(state.commit(std::move(end)));
-    }
+    auto operation = new_operation(admission.kind, std::move(admission.subject),
+                                   operations_.seams().clock.now());
+    operation.requested_by = intent.requested_by;
+    operation.request_id = intent.request_id;
+    operation.steps = planned_steps(admission.plan);
+    VFMGR_TRY(operation, operations_.accept(state, std::move(operation), intent,
+                                            std::move(admission.work), admission.place));
     return Answer{std::move(operation), {}, {}, 0};
 }
 
-Result<Answer> Engine::admit_one(Control::State& state, ReplacePfSpec const& command,
-                                 Intent const& intent) {
-    VFMGR_CHECK(check_revision(state.desired(), command.pf, intent.if_match));
-    auto const host = control_->snapshot().host;
-    VFMGR_TRY(Plan plan, plan_pf(*host, state.desired(), command.pf, command.spec));
-    if (intent.dry_run)
-        return Answer{{}, std::move(plan), {}, revision_of(state.desired().pfs, command.pf)};
-    auto const now = state.desired().pfs.find(command.pf);
-    bool const same = now != state.desired().pfs.end() && now->second.spec == command.spec;
-    if (same && plan.steps.empty()) return Answer{{}, {}, {}, now->second.revision};
-    auto operation = new_operation(OperationKind::configure_pf, "/v1/pfs/" + to_string(command.pf),
-                                   intent, clock_.now());
-    operation.steps = planned_steps(plan);
-    return accept(state, std::move(operation), intent,
-                  [this, command, if_match = intent.if_match](Operation& running) {
-                      configure_pf(running, command, if_match);
-                  });
+Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const& host,
+                                               ReplacePfSpec const& command, IfMatch if_match) {
+    auto const& pfs = state.desired().pfs;
+    VFMGR_CHECK(check_revision(state.desired(), command.pf, if_match));
+    VFMGR_TRY(Plan plan, plan_pf(host, state.desired(), command.pf, command.spec));
+    auto const now = pfs.find(command.pf);
+    bool const same = now != pfs.end() && now->second.spec == command.spec && plan.steps.empty();
+    Admission admission{OperationKind::configure_pf, subject_of(command.pf), std::move(plan)};
+    admission.revision = revision_of(pfs, command.pf);
+    if (!same)
+        admission.work = [this, command, if_match](Operation& running) {
+            pfs_.configure_pf(running, command, if_match);
+        };
+    return admission;
 }
 
-Result<Answer> Engine::admit_one(Control::State& state, ForgetPf const& command,
-                                 Intent const& intent) {
-    VFMGR_CHECK(check_revision(state.desired(), command.pf, intent.if_match));
+Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const&,
+                                               ForgetPf const& command, IfMatch if_match) {
+    VFMGR_CHECK(check_revision(state.desired(), command.pf, if_match));
     if (!state.desired().pfs.contains(command.pf))
         return fail(Problem::not_found, fmt::format("{} is not managed", to_string(command.pf)),
                     "no action is needed");
-    VFMGR_CHECK(check_unlent(state.desired(), command.pf));
-    if (intent.dry_run) return Answer{{}, Plan{}, {}, 0};
-    auto operation = new_operation(OperationKind::configure_pf, "/v1/pfs/" + to_string(command.pf),
-                                   intent, clock_.now());
-    return accept(state, std::move(operation), intent,
-                  [this, pf = command.pf, if_match = intent.if_match](Operation& running) {
-                      forget_pf(running, pf, if_match);
-                  });
+    VFMGR_CHECK(check_unused(state.desired(), command.pf));
+    return Admission{OperationKind::configure_pf,
+                     subject_of(command.pf),
+                     {},
+                     [this, pf = command.pf, if_match](Operation& running) {
+                         pfs_.forget_pf(running, pf, if_match);
+                     }};
 }
 
-void Engine::forget_pf(Operation& operation, PciAddress const& pf,
-                       std::optional<std::uint64_t> if_match) {
-    auto const claim = claims_.take({"pf " + to_string(pf)});
-    auto const desired = control_->snapshot().desired;
-    auto outcome = check_revision(*desired, pf, if_match);
-    if (outcome) outcome = check_unlent(*desired, pf);
-    Batch batch;
-    if (outcome) batch.erase_pfs.push_back(pf);
-    finish(operation, outcome, std::move(batch));
-}
-
-Result<Answer> Engine::admit_one(Control::State& state, Attach const& command,
-                                 Intent const& intent) {
+Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const& host,
+                                               Attach const& command, IfMatch) {
     VFMGR_TRY(std::string const seed, state.store.host_seed());
-    auto const host = control_->snapshot().host;
     auto const id = random_hex(4);
     VFMGR_TRY(AttachmentPlan planned,
-              plan_attachment(*host, state.desired(), id, command.spec, seed));
-    if (intent.dry_run)
-        return Answer{{}, std::move(planned.plan), std::move(planned.attachment), 0};
-    auto operation =
-        new_operation(OperationKind::attach, "/v1/attachments/" + id, intent, clock_.now());
-    operation.steps = planned_steps(planned.plan);
-    PlaceRequest place;
-    if (command.spec.verify == VerifyMode::required) place.vm = planned.attachment.vm_uuid;
-    return accept(
-        state, std::move(operation), intent,
-        [this, id, spec = command.spec](Operation& running) { attach(running, id, spec); }, place);
+              plan_attachment(host, state.desired(), id, command.spec, seed));
+    Admission admission{OperationKind::attach, attachment_subject(id), std::move(planned.plan),
+                        [this, id, spec = command.spec](Operation& running) {
+                            attachments_.attach(running, id, spec);
+                        }};
+    if (command.spec.verify == VerifyMode::required)
+        admission.place.vm = planned.attachment.vm_uuid;
+    admission.attachment = std::move(planned.attachment);
+    return admission;
 }
 
-Result<Answer> Engine::admit_one(Control::State& state, Detach const& command,
-                                 Intent const& intent) {
+Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const& host,
+                                               Detach const& command, IfMatch) {
     auto const attachment = state.desired().attachments.find(command.attachment);
     if (attachment == state.desired().attachments.end())
         return fail(no_attachment(command.attachment));
-    auto const host = control_->snapshot().host;
-    VFMGR_TRY(Plan plan, plan_detach(*host, state.desired(), attachment->second));
-    if (intent.dry_run) return Answer{{}, std::move(plan), attachment->second, 0};
-    auto operation = new_operation(OperationKind::detach, "/v1/attachments/" + command.attachment,
-                                   intent, clock_.now());
-    operation.steps = planned_steps(plan);
-    return accept(
-        state, std::move(operation), intent,
-        [this, id = command.attachment](Operation& running) { detach(running, id); }, detaching);
+    VFMGR_TRY(Plan plan, plan_detach(host, state.desired(), attachment->second));
+    return Admission{
+        OperationKind::detach,
+        attachment_subject(command.attachment),
+        std::move(plan),
+        [this, id = command.attachment](Operation& running) { attachments_.detach(running, id); },
+        detaching,
+        attachment->second};
 }
 
-Result<Answer> Engine::admit_one(Control::State& state, LiftQuarantine const& command,
-                                 Intent const& intent) {
+Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const& host,
+                                               LiftQuarantine const& command, IfMatch) {
     auto const quarantine = state.desired().quarantine.find(command.vf);
     if (quarantine == state.desired().quarantine.end())
         return fail(Problem::not_found,
                     fmt::format("VF {} is not in quarantine", to_string(command.vf)),
                     "no action is needed");
-    auto const host = control_->snapshot().host;
-    VFMGR_TRY(Plan plan, plan_detach(*host, state.desired(), quarantine->second.attachment));
-    if (intent.dry_run) return Answer{{}, std::move(plan), {}, 0};
-    auto operation =
-        new_operation(OperationKind::detach,
-                      fmt::format("/v1/pfs/{}/vfs/{}", to_string(command.vf.pf), command.vf.index),
-                      intent, clock_.now());
-    operation.steps = planned_steps(plan);
-    return accept(
-        state, std::move(operation), intent,
-        [this, vf = command.vf](Operation& running) { lift(running, vf); }, detaching);
+    VFMGR_TRY(Plan plan, plan_detach(host, state.desired(), quarantine->second.attachment));
+    return Admission{
+        OperationKind::detach,
+        fmt::format("{}/vfs/{}", subject_of(command.vf.pf), command.vf.index), std::move(plan),
+        [this, vf = command.vf](Operation& running) { attachments_.lift(running, vf); }, detaching};
 }
 
 // Counts a request with nothing to set as a try, too: a client may request at every boot what never
 // holds.
-Result<Answer> Engine::admit_one(Control::State& state, ChangeFirmware const& command,
-                                 Intent const& intent) {
+Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const& host,
+                                               ChangeFirmware const& command, IfMatch) {
     auto const& card = command.card;
-    auto const host = control_->snapshot().host;
-    VFMGR_TRY(auto planned, plan_firmware(*host, state.desired(), card, command.settings));
-    if (intent.dry_run) return Answer{{}, std::move(planned.plan), {}, 0};
-    if (planned.plan.steps.empty()) {
-        VFMGR_CHECK(state.commit(remembering(state.desired(), card, std::move(planned.tries))));
-        return Answer{};
-    }
-    auto operation =
-        new_operation(OperationKind::configure_firmware,
-                      "/v1/pfs/" + to_string(card.pci) + "/firmware", intent, clock_.now());
-    operation.steps = planned_steps(planned.plan);
-    return accept(state, std::move(operation), intent,
-                  [this, command](Operation& running) { configure_firmware(running, command); });
+    VFMGR_TRY(auto planned, plan_firmware(host, state.desired(), card, command.settings));
+    Admission admission{OperationKind::configure_firmware, subject_of(card.pci) + "/firmware",
+                        std::move(planned.plan)};
+    if (admission.plan.steps.empty())
+        admission.remembered = remembering(state.desired(), card, std::move(planned.tries));
+    else
+        admission.work = [this, command](Operation& running) {
+            firmware_.configure_firmware(running, command);
+        };
+    return admission;
 }
 
-Result<Answer> Engine::admit_one(Control::State& state, AddLink const& command,
-                                 Intent const& intent) {
+Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const& host,
+                                               AddLink const& command, IfMatch if_match) {
     auto const& link = command.link;
     auto const& links = state.desired().rdma_links;
-    VFMGR_CHECK(check_revision(state.desired(), link.name, intent.if_match));
-    auto const host = control_->snapshot().host;
-    VFMGR_TRY(Plan plan, plan_rdma_link(*host, state.desired(), trusted_netdevs_, link));
-    if (intent.dry_run) return Answer{{}, std::move(plan), {}, revision_of(links, link.name)};
-    auto const now = links.find(link.name);
-    if (now != links.end() && plan.steps.empty()) return Answer{{}, {}, {}, now->second.revision};
-    auto operation = new_operation(OperationKind::add_rdma_link, "/v1/rdma-links/" + link.name,
-                                   intent, clock_.now());
-    operation.steps = planned_steps(plan);
-    return accept(state, std::move(operation), intent,
-                  [this, link, if_match = intent.if_match](Operation& running) {
-                      add_link(running, link, if_match);
-                  });
+    VFMGR_CHECK(check_revision(state.desired(), link.name, if_match));
+    VFMGR_TRY(Plan plan, plan_rdma_link(host, state.desired(), links_.trusted_netdevs(), link));
+    bool const same = links.contains(link.name) && plan.steps.empty();
+    Admission admission{OperationKind::add_rdma_link, "/v1/rdma-links/" + link.name,
+                        std::move(plan)};
+    admission.revision = revision_of(links, link.name);
+    if (!same)
+        admission.work = [this, link, if_match](Operation& running) {
+            links_.add_link(running, link, if_match);
+        };
+    return admission;
 }
 
-Result<Answer> Engine::admit_one(Control::State& state, RemoveLink const& command,
-                                 Intent const& intent) {
+Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const& host,
+                                               RemoveLink const& command, IfMatch if_match) {
     auto const& what = command.what;
-    VFMGR_CHECK(check_revision(state.desired(), what.name, intent.if_match));
-    auto const host = control_->snapshot().host;
-    VFMGR_TRY(Plan plan, plan_rdma_link_removal(*host, state.desired(), what));
-    if (intent.dry_run) return Answer{{}, std::move(plan), {}, 0};
-    auto operation = new_operation(OperationKind::remove_rdma_link, "/v1/rdma-links/" + what.name,
-                                   intent, clock_.now());
-    operation.steps = planned_steps(plan);
-    return accept(state, std::move(operation), intent,
-                  [this, what, if_match = intent.if_match](Operation& running) {
-                      remove_link(running, what, if_match);
-                  });
+    VFMGR_CHECK(check_revision(state.desired(), what.name, if_match));
+    VFMGR_TRY(Plan plan, plan_rdma_link_removal(host, state.desired(), what));
+    return Admission{OperationKind::remove_rdma_link, "/v1/rdma-links/" + what.name,
+                     std::move(plan), [this, what, if_match](Operation& running) {
+                         links_.remove_link(running, what, if_match);
+                     }};
 }
 
-Result<Answer> Engine::admit_one(Control::State& state, EndGonePf const& command,
-                                 Intent const& intent) {
-    auto const host = control_->snapshot().host;
-    VFMGR_TRY(Plan plan, plan_gone(*host, state.desired(), command.pf));
-    if (intent.dry_run) return Answer{{}, std::move(plan), {}, 0};
-    auto operation = new_operation(OperationKind::end_gone_pf, "/v1/pfs/" + to_string(command.pf),
-                                   intent, clock_.now());
-    operation.steps = planned_steps(plan);
-    return accept(state, std::move(operation), intent,
-                  [this, pf = command.pf](Operation& running) { end_gone(running, pf); });
+Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const& host,
+                                               EndGonePf const& command, IfMatch) {
+    VFMGR_TRY(Plan plan, plan_gone(host, state.desired(), command.pf));
+    return Admission{OperationKind::end_gone_pf, subject_of(command.pf), std::move(plan),
+                     [this, pf = command.pf](Operation& running) { pfs_.end_gone(running, pf); }};
 }
 
-Result<Answer> Engine::admit_one(Control::State& state, ConfirmGonePf const& command,
-                                 Intent const& intent) {
-    auto const host = control_->snapshot().host;
-    VFMGR_TRY(Plan plan, plan_gone_confirmed(*host, state.desired(), command.pf));
-    if (intent.dry_run) return Answer{{}, std::move(plan), {}, 0};
-    auto operation = new_operation(OperationKind::confirm_gone_pf,
-                                   "/v1/pfs/" + to_string(command.pf), intent, clock_.now());
-    return accept(state, std::move(operation), intent,
-                  [this, pf = command.pf](Operation& running) { confirm_gone(running, pf); });
+Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const& host,
+                                               ConfirmGonePf const& command, IfMatch) {
+    VFMGR_TRY(Plan plan, plan_gone_confirmed(host, state.desired(), command.pf));
+    return Admission{
+        OperationKind::confirm_gone_pf, subject_of(command.pf), std::move(plan),
+        [this, pf = command.pf](Operation& running) { pfs_.confirm_gone(running, pf); }};
 }
 
-Result<Answer> Engine::admit_one(Control::State& state, RekeyPf const& command,
-                                 Intent const& intent) {
-    auto const host = control_->snapshot().host;
-    VFMGR_TRY(RekeyPlan rekeying, plan_rekey(*host, state.desired(), command.from, command.to));
-    if (intent.dry_run) return Answer{{}, std::move(rekeying.plan), {}, 0};
-    auto operation = new_operation(OperationKind::rekey_pf, "/v1/pfs/" + to_string(command.from),
-                                   intent, clock_.now());
-    operation.steps = planned_steps(rekeying.plan);
-    return accept(state, std::move(operation), intent,
-                  [this, command](Operation& running) { rekey(running, command); });
+Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const& host,
+                                               RekeyPf const& command, IfMatch) {
+    VFMGR_TRY(RekeyPlan rekeying, plan_rekey(host, state.desired(), command.from, command.to));
+    return Admission{OperationKind::rekey_pf, subject_of(command.from), std::move(rekeying.plan),
+                     [this, command](Operation& running) { pfs_.rekey(running, command); }};
 }
 
-Result<Answer> Engine::admit_one(Control::State& state, Verify const& command,
-                                 Intent const& intent) {
+Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const& host,
+                                               Verify const& command, IfMatch) {
     auto const attachment = state.desired().attachments.find(command.attachment);
     if (attachment == state.desired().attachments.end())
         return fail(no_attachment(command.attachment));
@@ -328,8 +245,7 @@ Result<Answer> Engine::admit_one(Control::State& state, Verify const& command,
                     fmt::format("attachment {} has no network, so nothing can be verified over it",
                                 command.attachment),
                     "detach the VF and attach it again with a network");
-    auto const host = control_->snapshot().host;
-    auto const* const pf = find_pf(*host, attachment->second.vf.pf);
+    auto const* const pf = find_pf(host, attachment->second.vf.pf);
     if (auto never = pf ? verification_hindrance(pf->info) : std::nullopt)
         return fail(Problem::unsupported, std::move(never->detail), std::move(never->remedy));
     if (attachment->second.state != AttachmentState::attached)
@@ -337,14 +253,14 @@ Result<Answer> Engine::admit_one(Control::State& state, Verify const& command,
                     fmt::format("attachment {} is {}", command.attachment,
                                 enum_name(attachment->second.state)),
                     "wait until it is attached");
-    if (intent.dry_run) return Answer{{}, Plan{}, attachment->second, 0};
-    auto operation = new_operation(OperationKind::verify, "/v1/attachments/" + command.attachment,
-                                   intent, clock_.now());
-    operation.steps.push_back(
-        {sentence(AwaitVerification{command.attachment, command.timeout_seconds}), {}});
-    return accept(state, std::move(operation), intent,
-                  [this, command](Operation& running) { verify(running, command); },
-                  {PlaceRequest::Work::none, attachment->second.vm_uuid});
+    Plan plan;
+    plan.steps.emplace_back(AwaitVerification{command.attachment, command.timeout_seconds});
+    return Admission{OperationKind::verify,
+                     attachment_subject(command.attachment),
+                     std::move(plan),
+                     [this, command](Operation& running) { attachments_.verify(running, command); },
+                     {PlaceRequest::Work::none, attachment->second.vm_uuid},
+                     attachment->second};
 }
 
 }  // namespace vfmgr

@@ -1,16 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conflicting operations queue, others run in parallel: an operation claims what it changes, always
-// in the order PF, VM; or an RDMA link and its netdev. Any thread; take() blocks.
+// Who may go on, and when: claims of what an operation changes, places of clients, turns, and the
+// gate of kernel steps. Any thread.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
+#include <cstddef>
+#include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "api/types/problem.hpp"
+
 namespace vfmgr {
+
+// Conflicting operations queue, others run in parallel: an operation claims what it changes, always
+// in the order PF, VM; or an RDMA link and its netdev. Any thread; take() blocks.
 
 class Claims;
 
@@ -48,6 +59,121 @@ class Claims {
     std::condition_variable freed_;
     std::set<std::string> taken_;
     std::set<std::string> meanwhile_;
+};
+
+// Limits how many operations run at once. Operations that wait for a guest are counted apart, with
+// a share for each VM. Operations that detach a VF have places that no other operation can take.
+// Any thread.
+
+struct PlaceLimits {
+    std::size_t changing_max = 64;
+    std::size_t detaching_max = 64;
+    std::size_t waiting_max = 256;
+    std::size_t waiting_of_a_vm_max = 16;
+};
+
+// What an operation does on the host, and which VM's guest it waits for.
+struct PlaceRequest {
+    enum class Work { none, changes, detaches };
+    Work work = Work::changes;
+    std::optional<std::string> vm{};  // UUID
+};
+
+class Places {
+  public:
+    explicit Places(PlaceLimits limits = {}) : limits_(limits) {}
+
+    // Takes all places that the operation will need, so that it is not refused half-way.
+    [[nodiscard]] Result<void> enter(std::string const& operation, PlaceRequest const& desired);
+    // rest() frees the operation's working place while it waits for its guest. resume() takes one
+    // again, also beyond the limit.
+    void rest(std::string const& operation);
+    void resume(std::string const& operation);
+    void leave(std::string const& operation);
+
+  private:
+    void set_work(std::string const& operation, PlaceRequest::Work work);
+    PlaceLimits const limits_;
+    std::mutex mutex_;
+    std::map<std::string, PlaceRequest> taken_;  // by operation; mutex_
+};
+
+// Queues tasks of many clients: each client has a bounded queue of its own, and the queues are
+// served round robin. A value; not synchronised.
+
+struct FairQueueLimits {
+    std::size_t each = 32;  // tasks of one client
+    std::size_t all = 512;  // tasks of all; beyond it, a client without any may still add one
+    std::size_t turn = 8;   // tasks taken at once, from as many clients
+};
+
+template <class Task>
+class FairQueue {
+  public:
+    explicit FairQueue(FairQueueLimits limits = {}) : limits_(limits) {}
+
+    [[nodiscard]] bool empty() const { return waiting_.empty(); }
+
+    // False when the client's queue is full.
+    [[nodiscard]] bool offer(std::string const& client, Task task) {
+        auto const found = waiting_.find(client);
+        auto const waiting = found == waiting_.end() ? 0 : found->second.size();
+        if (waiting >= (count_ < limits_.all ? limits_.each : 1)) return false;
+        if (waiting == 0) turns_.push_back(client);
+        waiting_[client].push_back(std::move(task));
+        ++count_;
+        return true;
+    }
+
+    // Takes the oldest task of each of the next clients.
+    [[nodiscard]] std::vector<Task> take() {
+        std::vector<Task> taken;
+        for (auto clients = std::min(limits_.turn, turns_.size()); clients > 0; --clients) {
+            auto client = std::move(turns_.front());
+            turns_.pop_front();
+            auto const queue = waiting_.find(client);
+            taken.push_back(std::move(queue->second.front()));
+            queue->second.pop_front();
+            --count_;
+            if (queue->second.empty())
+                waiting_.erase(queue);
+            else
+                turns_.push_back(std::move(client));
+        }
+        return taken;
+    }
+
+  private:
+    FairQueueLimits limits_;
+    std::map<std::string, std::deque<Task>> waiting_;
+    std::deque<std::string> turns_;  // clients with tasks, the next first
+    std::size_t count_ = 0;
+};
+
+// Makes a stop fall between two kernel steps, never inside one. Owned by the engine; any thread.
+
+class StepGate {
+  public:
+    // Held during a step. Its constructor waits while the gate is shut.
+    class Passage {
+      public:
+        explicit Passage(StepGate& gate);
+        ~Passage();
+        Passage(Passage const&) = delete;
+        Passage& operator=(Passage const&) = delete;
+
+      private:
+        StepGate& gate_;
+    };
+
+    void shut();  // returns when no step is running
+    void open();
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::size_t underway_ = 0;
+    bool shut_ = false;
 };
 
 }  // namespace vfmgr

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "vfmgr/engine/exception_of.hpp"
+#include "vfmgr/engine/execute.hpp"
 
 namespace vfmgr {
 
@@ -33,6 +33,7 @@ Result<void> Control::State::commit(Batch batch) {
         if (event.number == 0) event.number = next_event();
     VFMGR_CHECK(store.commit(batch));
     apply(batch, desired_);
+    changed_ = true;
     for (auto const& event : batch.save_events)
         if (emit) emit(event);
     for (auto const& operation : batch.save_operations)
@@ -40,11 +41,23 @@ Result<void> Control::State::commit(Batch batch) {
     return {};
 }
 
+void Control::State::set_run(std::string const& attachment, PendingRun run) {
+    runs_[attachment] = std::move(run);
+    changed_ = true;
+}
+
+bool Control::State::erase_run(std::string const& attachment) {
+    if (runs_.erase(attachment) == 0) return false;
+    changed_ = true;
+    return true;
+}
+
 Result<void> Control::State::load_tokens() {
     VFMGR_TRY(auto const all, store.tokens());
     std::map<std::string, Token> by_hash;
     for (auto const& token : all) by_hash.emplace(token.sha256, token);
     tokens_ = std::make_shared<std::map<std::string, Token> const>(std::move(by_hash));
+    changed_ = true;
     return {};
 }
 
@@ -74,7 +87,7 @@ Result<std::unique_ptr<Control>> Control::start(Store store) {
 
 Control::Control(State state) : state_(std::move(state)) {
     published_.host = std::make_shared<HostView const>();
-    publish_state();
+    static_cast<void>(publish_changes());
     thread_ = std::thread([this] { run(); });
 }
 
@@ -121,8 +134,8 @@ void Control::finish_offers() {
 }
 
 void Control::watch(Deadline deadline, std::function<bool(State&, Watch)> ready) {
-    post([this, deadline, ready = std::move(ready)](State&) mutable {
-        watchers_.push_back({deadline, std::move(ready)});
+    post([this, deadline, ready = std::move(ready)](State& state) mutable {
+        if (!ready(state, Watch::again)) watchers_.push_back({deadline, std::move(ready)});
     });
 }
 
@@ -234,6 +247,7 @@ void Control::publish(KernelView const& observed, KernelScope const& scope,
     if (observed.network && network) replace(*network, *observed.network, when.ended);
     if (!network) network = observed.network;
     published_.host = std::move(view);
+    host_changed_ = true;
 }
 
 void Control::publish(HypervisorView const& observed, HypervisorScope const& scope, Time now) {
@@ -258,15 +272,24 @@ void Control::publish(HypervisorView const& observed, HypervisorScope const& sco
         known.vfio_variants = observed.vfio_variants;
     }
     published_.host = std::move(view);
+    host_changed_ = true;
 }
 
-void Control::publish_state() {
-    auto desired = std::make_shared<DesiredState const>(state_.desired_);
-    auto runs = std::make_shared<std::map<std::string, PendingRun> const>(state_.runs);
+bool Control::publish_changes() {
+    bool const changed = std::exchange(state_.changed_, false);
+    std::shared_ptr<DesiredState const> desired;
+    std::shared_ptr<std::map<std::string, PendingRun> const> runs;
+    if (changed) {
+        desired = std::make_shared<DesiredState const>(state_.desired_);
+        runs = std::make_shared<std::map<std::string, PendingRun> const>(state_.runs_);
+    }
     std::lock_guard const lock(mutex_);
-    published_.desired = std::move(desired);
-    published_.runs = std::move(runs);
-    published_.tokens = state_.tokens_;
+    if (changed) {
+        published_.desired = std::move(desired);
+        published_.runs = std::move(runs);
+        published_.tokens = state_.tokens_;
+    }
+    return std::exchange(host_changed_, false) || changed;
 }
 
 Deadline Control::next_deadline() const {
@@ -275,10 +298,11 @@ Deadline Control::next_deadline() const {
     return next;
 }
 
-void Control::ask_watchers(Deadline now) {
+void Control::ask_watchers(Deadline now, bool changed) {
     std::erase_if(watchers_, [&](Watcher& watcher) {
         if (has_gone(watcher)) return true;
         bool const expired = expiring_ || watcher.deadline <= now;
+        if (!expired && !changed) return false;
         bool ready = false;
         bool const asked = guarded(
             [&] { ready = watcher.ready(state_, expired ? Watch::expired : Watch::again); });
@@ -301,10 +325,11 @@ void Control::run() {
         std::ranges::move(offered_.take(), std::back_inserter(tasks));
         lock.unlock();
         for (auto& task : tasks) guarded([&] { task.run(state_); });
-        if (!tasks.empty()) guarded([this] { publish_state(); });
+        bool changed = false;
+        guarded([&] { changed = publish_changes(); });
         for (auto& task : tasks) guarded(task.published);
-        ask_watchers(std::chrono::steady_clock::now());
-        if (!tasks.empty() && changed_) guarded(changed_);
+        ask_watchers(std::chrono::steady_clock::now(), changed);
+        if (changed && changed_) guarded(changed_);
         tasks.clear();
         lock.lock();
     }

@@ -17,8 +17,8 @@
 #include <thread>
 #include <vector>
 
-#include "api/types/responder.hpp"
-#include "vfmgr/engine/fair_queue.hpp"
+#include "api/types/guest.hpp"
+#include "vfmgr/engine/claims.hpp"
 #include "vfmgr/hypervisor/hypervisor.hpp"
 #include "vfmgr/kernel/kernel.hpp"
 #include "vfmgr/plan/host_view.hpp"
@@ -73,7 +73,10 @@ class Control {
     class State {
       public:
         Store store;
-        std::map<std::string, PendingRun> runs;
+
+        [[nodiscard]] std::map<std::string, PendingRun> const& runs() const { return runs_; }
+        void set_run(std::string const& attachment, PendingRun run);
+        bool erase_run(std::string const& attachment);  // false: it has none
 
         [[nodiscard]] DesiredState const& desired() const { return desired_; }
         // Writes to disk first, then to memory: what is published is never ahead of the disk.
@@ -97,6 +100,8 @@ class Control {
             : store(std::move(opened)), desired_(std::move(desired)) {}
         [[nodiscard]] Result<void> load_tokens();
         DesiredState desired_;
+        std::map<std::string, PendingRun> runs_;  // by attachment
+        bool changed_ = true;                     // since it was published
         std::uint64_t last_event_ = 0;
         std::uint64_t last_revision_ = 0;
         std::shared_ptr<std::map<std::string, Token> const> tokens_;
@@ -139,8 +144,8 @@ class Control {
         return std::move(*result);
     }
 
-    // Calls `ready` after every task, and once more as expired at the deadline, until it returns
-    // true.
+    // Calls `ready` now, after every change, and once more as expired at the deadline, until it
+    // returns true.
     void watch(Deadline deadline, std::function<bool(State&, Watch)> ready);
     // The same for a client, in its turn; stops when the client has gone.
     [[nodiscard]] Result<void> watch(Client client, Deadline deadline,
@@ -166,8 +171,10 @@ class Control {
   private:
     explicit Control(State state);
     void run();
-    void publish_state();
-    void ask_watchers(Deadline now);
+    // Returns whether anything changed since the last time: the state, or what is published of the
+    // host.
+    [[nodiscard]] bool publish_changes();
+    void ask_watchers(Deadline now, bool changed);
     // Returns false when the work threw. A failure for one client must not keep the others from
     // being served.
     bool guarded(std::function<void()> const& work) const;
@@ -194,10 +201,11 @@ class Control {
     std::function<void(std::string const&)> bug_ = [](std::string const&) {};
     mutable std::mutex mutex_;
     std::condition_variable wake_;
-    std::deque<Task> tasks_;   // mutex_
-    FairQueue<Task> offered_;  // mutex_
-    bool stopping_ = false;    // mutex_
-    Snapshot published_;       // mutex_
+    std::deque<Task> tasks_;     // mutex_
+    FairQueue<Task> offered_;    // mutex_
+    bool stopping_ = false;      // mutex_
+    Snapshot published_;         // mutex_
+    bool host_changed_ = false;  // mutex_
     // When what is published was read, where the view itself does not record it. mutex_
     Time all_pfs_at_{};
     Time routes_at_{};

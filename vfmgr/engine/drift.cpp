@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "vfmgr/engine/engine.hpp"
-
 namespace vfmgr {
 namespace {
 
@@ -116,66 +114,6 @@ std::optional<std::uint64_t> DriftWatch::reported_as(Drift const& drift) const {
     auto const known = reported_.known.find(key_of(drift));
     if (known == reported_.known.end() || known->second.event == 0) return std::nullopt;
     return known->second.event;
-}
-
-// On the observer's thread, right after an observation. Reads the claims last: an operation that
-// put its own change into the view during the observation, or into the desired state, had claimed
-// it.
-DriftWatch::Observed Engine::observe_drift() {
-    auto const now = control_->snapshot();
-    auto const busy = claims_.taken_meanwhile();
-    DriftWatch::Observed observed;
-    for (auto const& [pci, desired] : now.desired->pfs) {
-        if (!is_managed(desired)) continue;
-        observed.managed.insert(pci);
-        if (can_be_judged(*now.host, *now.desired, pci) && !busy.contains("pf " + to_string(pci)))
-            observed.judged.insert(pci);
-    }
-    for (auto const& [id, attachment] : now.desired->attachments)
-        if (observed.managed.contains(attachment.vf.pf) &&
-            can_be_judged(find_pf(*now.host, attachment.vf.pf)) &&
-            !busy.contains("vm " + attachment.vm_uuid))
-            observed.judged_attachments.insert(id);
-    observed.drift = find_drift(*now.host, *now.desired);
-    return observed;
-}
-
-// Reads files only when there is news to report. Their result is kept with the drift, in case it
-// can't be reported yet.
-void Engine::name_owners(DriftWatch::Observed& observed) {
-    if (!find_owners_) return;
-    auto const host = control_->snapshot().host;
-    std::set<std::string> drift_observed;
-    std::set<PciAddress> with_news;
-    for (auto const& drift : observed.drift) {
-        if (!observed.judged.contains(drift.pf)) continue;
-        auto one = fmt::format("{}={}", key_of(drift), drift.found);
-        bool const is_new = !drift_observed_.contains(one);
-        drift_observed.insert(std::move(one));
-        if (is_loss(drift)) continue;
-        observed.owners.try_emplace(drift.pf);
-        if (is_new) with_news.insert(drift.pf);
-    }
-    std::vector<PfInfo> pfs;
-    for (auto const& pf : with_news)
-        if (auto const* const there = find_pf(*host, pf)) pfs.push_back(there->info);
-    auto found = pfs.empty() ? OwnersOfPfs{} : find_owners_(pfs);
-    for (auto& [pf, owners] : observed.owners)
-        owners = with_news.contains(pf) ? found[pf] : owners_[pf];
-    owners_ = observed.owners;
-    drift_observed_ = std::move(drift_observed);
-}
-
-void Engine::report_drift(Control::State& state, DriftWatch::Observed const& observed) {
-    Batch batch;
-    for (auto& attachment : gone_live(*control_->snapshot().host, state.desired()))
-        if (observed.judged.contains(attachment.vf.pf))
-            batch.save_attachments.push_back(std::move(attachment));
-    batch.save_events = drift_watch_.events_of(observed, clock_.now(), clock_.steady_now(),
-                                               [&] { return state.next_event(); });
-    // If the store can't be written, the next observation finds the same.
-    bool const nothing = batch.save_events.empty() && batch.save_attachments.empty();
-    if (nothing || state.commit(std::move(batch))) drift_watch_.commit();
 }
 
 }  // namespace vfmgr

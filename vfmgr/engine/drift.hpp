@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "api/types/history_event.hpp"
+#include "api/types/operation.hpp"
 #include "api/types/time.hpp"
 #include "vfmgr/plan/drift.hpp"
 

@@ -3,11 +3,13 @@
 // operation's thread, under its claims.
 #pragma once
 
+#include <exception>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "vfmgr/engine/claims.hpp"
 #include "vfmgr/engine/control.hpp"
-#include "vfmgr/engine/step_gate.hpp"
 #include "vfmgr/hypervisor/hypervisor.hpp"
 #include "vfmgr/kernel/kernel.hpp"
 #include "vfmgr/plan/plan.hpp"
@@ -65,5 +67,21 @@ struct ObservedOnTheWay {
 [[nodiscard]] Result<HostView> observe_for(Seams const& seams, KernelScope const& scope);
 
 [[nodiscard]] std::vector<OperationStep> planned_steps(Plan const& plan);
+
+// Contains exceptions on threads that serve many clients: one client's exception must not end the
+// thread for all.
+
+// Runs `work`. Returns what it threw, or nothing.
+template <class Work>
+[[nodiscard]] std::optional<std::string> exception_of(Work&& work) {
+    try {
+        work();
+    } catch (std::exception const& bug) {
+        return bug.what();
+    } catch (...) {
+        return "an exception of a type that tells nothing";
+    }
+    return std::nullopt;
+}
 
 }  // namespace vfmgr

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "vfmgr/engine/engine.hpp"
 #include "vfmgr/plan/firmware.hpp"
 
 namespace vfmgr {
@@ -23,13 +22,13 @@ Batch remembering(DesiredState const& desired, FirmwareCard const& card, Firmwar
     return batch;
 }
 
-Result<Plan> Engine::begin_firmware(Operation& operation, ChangeFirmware const& command) {
-    VFMGR_TRY(HostView const host, observe_for(seams_, std::nullopt));
-    VFMGR_TRY(auto const cards, kernel_.read_firmware(command.card.pci));
+Result<Plan> CardFirmware::begin_firmware(Operation& operation, ChangeFirmware const& command) {
+    VFMGR_TRY(HostView const host, observe_for(seams(), std::nullopt));
+    VFMGR_TRY(auto const cards, seams().kernel.read_firmware(command.card.pci));
     if (cards.size() != 1)
         return fail(Problem::not_found, fmt::format("{} is gone", to_string(command.card.pci)),
                     "vfctl firmware list shows the cards of this host");
-    return control_->wait([&](Control::State& state) -> Result<Plan> {
+    return seams().control.wait([&](Control::State& state) -> Result<Plan> {
         VFMGR_TRY(auto planned, plan_firmware(host, state.desired(), cards[0], command.settings));
         auto batch = remembering(state.desired(), cards[0], std::move(planned.tries));
         operation.state = OperationState::running;
@@ -40,18 +39,18 @@ Result<Plan> Engine::begin_firmware(Operation& operation, ChangeFirmware const& 
     });
 }
 
-void Engine::configure_firmware(Operation& operation, ChangeFirmware const& command) {
+void CardFirmware::configure_firmware(Operation& operation, ChangeFirmware const& command) {
     std::vector<std::string> keys;
     for (auto const& function : command.card.functions) keys.push_back("pf " + to_string(function));
-    auto const claim = claims_.take(std::move(keys));
+    auto const claim = operations_.claims().take(std::move(keys));
     auto const plan = begin_firmware(operation, command);
-    if (!plan) return finish(operation, fail(plan.error()), {});
-    auto const done = execute(seams_, operation, *plan, OnFailure::undo);
-    if (done) return finish(operation, {}, {});
+    if (!plan) return operations_.finish(operation, fail(plan.error()), {});
+    auto const done = execute(seams(), operation, *plan, OnFailure::undo);
+    if (done) return operations_.finish(operation, {}, {});
     auto error = done.error().error;
     if (!done.error().residue.empty())
         error.detail += fmt::format("; left behind: {}", fmt::join(done.error().residue, "; "));
-    finish(operation, fail(std::move(error)), {});
+    operations_.finish(operation, fail(std::move(error)), {});
 }
 
 }  // namespace vfmgr

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ends the attachments of a PF that an admin declares gone, and deletes its stored state when the
 // admin confirms it.
-#include "vfmgr/plan/gone.hpp"
+#include "vfmgr/plan/pf_standing.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
-#include "vfmgr/engine/engine.hpp"
+#include "vfmgr/engine/pfs.hpp"
 
 namespace vfmgr {
 namespace {
@@ -58,55 +58,55 @@ Quarantine after_gone(DesiredState const& desired, Attachment const& attachment,
 
 // Turns attachments into quarantines before it touches anything, so that a crash leaves quarantines
 // that name what is still to be done. The command may be repeated.
-void Engine::end_gone(Operation& operation, PciAddress const& pf) {
-    auto const claim =
-        claims_.take(keys_of(pf, attachments_of_pf(*control_->snapshot().desired, pf)));
-    auto const host = observe_for(seams_, std::nullopt);
-    if (!host) return finish(operation, fail(host.error()), {});
-    auto const desired = control_->snapshot().desired;
+void Pfs::end_gone(Operation& operation, PciAddress const& pf) {
+    auto const claim = operations_.claims().take(
+        keys_of(pf, attachments_of_pf(*seams().control.snapshot().desired, pf)));
+    auto const host = observe_for(seams(), std::nullopt);
+    if (!host) return operations_.finish(operation, fail(host.error()), {});
+    auto const desired = seams().control.snapshot().desired;
     auto const plan = plan_gone(*host, *desired, pf);
-    if (!plan) return finish(operation, fail(plan.error()), {});
+    if (!plan) return operations_.finish(operation, fail(plan.error()), {});
     operation.state = OperationState::running;
     operation.steps = planned_steps(*plan);
     auto const attached = attachments_of_pf(*desired, pf);
     Batch begin;
     for (auto const& attachment : attached)
         if (desired->attachments.contains(attachment.id))
-            append(begin,
-                   quarantined(attachment, gone_reason, left_of(*plan, operation, attachment.id)));
+            append(begin, attachments_.quarantined(attachment, gone_reason,
+                                                   left_of(*plan, operation, attachment.id)));
     begin.save_operations.push_back(operation);
-    if (!commit_at_last(begin)) return;
-    control_->wait([&](Control::State& state) {
-        for (auto const& attachment : attached) state.runs.erase(attachment.id);
+    if (!operations_.commit_at_last(begin)) return;
+    seams().control.wait([&](Control::State& state) {
+        for (auto const& attachment : attached) state.erase_run(attachment.id);
         return true;
     });
-    auto const done = execute(seams_, operation, *plan, OnFailure::go_on);
+    auto const done = execute(seams(), operation, *plan, OnFailure::go_on);
     Batch end;
     for (auto const& attachment : attached)
         end.save_quarantines.push_back(after_gone(
-            *desired, attachment, left_of(*plan, operation, attachment.id), clock_.now()));
-    if (done) return finish(operation, {}, std::move(end));
+            *desired, attachment, left_of(*plan, operation, attachment.id), seams().clock.now()));
+    if (done) return operations_.finish(operation, {}, std::move(end));
     auto error = done.error().error;
     error.detail = fmt::format("{}", fmt::join(done.error().residue, "; "));
     error.remedy = fmt::format("fix what is named, then again: vfctl pf gone {}", to_string(pf));
-    finish(operation, fail(std::move(error)), std::move(end));
+    operations_.finish(operation, fail(std::move(error)), std::move(end));
 }
 
-void Engine::confirm_gone(Operation& operation, PciAddress const& pf) {
-    auto const claim =
-        claims_.take(keys_of(pf, attachments_of_pf(*control_->snapshot().desired, pf)));
-    auto const host = observe_for(seams_, std::nullopt);
-    if (!host) return finish(operation, fail(host.error()), {});
-    auto const desired = control_->snapshot().desired;
+void Pfs::confirm_gone(Operation& operation, PciAddress const& pf) {
+    auto const claim = operations_.claims().take(
+        keys_of(pf, attachments_of_pf(*seams().control.snapshot().desired, pf)));
+    auto const host = observe_for(seams(), std::nullopt);
+    if (!host) return operations_.finish(operation, fail(host.error()), {});
+    auto const desired = seams().control.snapshot().desired;
     auto const plan = plan_gone_confirmed(*host, *desired, pf);
-    if (!plan) return finish(operation, fail(plan.error()), {});
+    if (!plan) return operations_.finish(operation, fail(plan.error()), {});
     Batch batch;
     batch.erase_pfs.push_back(pf);
     batch.erase_identities.push_back(pf);
     batch.erase_firmware_tries.push_back(pf);
     for (auto const& attachment : attachments_of_pf(*desired, pf))
         batch.erase_quarantines.push_back(attachment.vf);
-    finish(operation, {}, std::move(batch));
+    operations_.finish(operation, {}, std::move(batch));
 }
 
 }  // namespace vfmgr

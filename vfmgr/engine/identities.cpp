@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "vfmgr/engine/engine.hpp"
+#include "vfmgr/engine/pfs.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
 
 namespace vfmgr {
@@ -18,8 +18,8 @@ void keep_identity(Batch& batch, KernelView const& host, DesiredState const& des
 
 // A store of an earlier form has no identities. The first observation stores what is at the
 // address.
-void Engine::learn_identities(Control::State& state) {
-    auto const host = control_->snapshot().host;
+void Pfs::learn_identities(Control::State& state) {
+    auto const host = seams().control.snapshot().host;
     auto const& desired = state.desired();
     auto const kept = kept_pfs(desired);
     Batch batch;

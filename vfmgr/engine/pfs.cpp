@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "vfmgr/engine/engine.hpp"
 #include "vfmgr/engine/identities.hpp"
+#include "vfmgr/engine/pfs.hpp"
 #include "vfmgr/engine/revision.hpp"
 
 namespace vfmgr {
@@ -18,32 +18,48 @@ std::string spec_sentence(PfSpec const& spec) {
 
 }  // namespace
 
-void Engine::configure_pf(Operation& operation, ReplacePfSpec const& command,
-                          std::optional<std::uint64_t> if_match) {
-    auto const claim = claims_.take({"pf " + to_string(command.pf)});
-    auto const desired = control_->snapshot().desired;
+Result<void> check_unused(DesiredState const& desired, PciAddress const& pf) {
+    for (auto const& [id, attachment] : desired.attachments)
+        if (attachment.vf.pf == pf)
+            return fail(Problem::conflict,
+                        fmt::format("VF {} is attached to {} (attachment {})",
+                                    to_string(attachment.vf), attachment.vm, id),
+                        fmt::format("detach it first: vfctl detach {}", id));
+    for (auto const& [vf, quarantine] : desired.quarantine)
+        if (vf.pf == pf)
+            return fail(Problem::conflict,
+                        fmt::format("VF {}, last attached to {}, is in quarantine", to_string(vf),
+                                    quarantine.attachment.vm),
+                        fmt::format("clean it first: vfctl vf lift-quarantine {} {}", to_string(pf),
+                                    vf.index));
+    return {};
+}
+
+void Pfs::configure_pf(Operation& operation, ReplacePfSpec const& command, IfMatch if_match) {
+    auto const claim = operations_.claims().take({"pf " + to_string(command.pf)});
+    auto const desired = seams().control.snapshot().desired;
     if (auto const same = check_revision(*desired, command.pf, if_match); !same)
-        return finish(operation, fail(same.error()), {});
-    auto const host = observe_for(seams_, command.pf);
-    if (!host) return finish(operation, fail(host.error()), {});
+        return operations_.finish(operation, fail(same.error()), {});
+    auto const host = observe_for(seams(), command.pf);
+    if (!host) return operations_.finish(operation, fail(host.error()), {});
     auto const plan = plan_pf(*host, *desired, command.pf, command.spec);
-    if (!plan) return finish(operation, fail(plan.error()), {});
+    if (!plan) return operations_.finish(operation, fail(plan.error()), {});
     operation.state = OperationState::running;
     operation.steps = planned_steps(*plan);
-    auto const done = execute(seams_, operation, *plan, OnFailure::undo);
+    auto const done = execute(seams(), operation, *plan, OnFailure::undo);
     if (!done) {
         auto error = done.error().error;
         if (!done.error().residue.empty())
             error.detail += fmt::format("; left behind: {}", fmt::join(done.error().residue, "; "));
-        return finish(operation, fail(std::move(error)), {});
+        return operations_.finish(operation, fail(std::move(error)), {});
     }
     auto const now = desired->pfs.find(command.pf);
     DesiredPf pf = now == desired->pfs.end() ? DesiredPf{{}, 0, {}} : now->second;
     pf.spec = command.spec;
-    pf.revision = next_revision();
+    pf.revision = operations_.next_revision();
     Batch batch;
     HistoryEvent configured;
-    configured.at = clock_.now();
+    configured.at = seams().clock.now();
     configured.kind = EventKind::pf_configured;
     configured.pf = command.pf;
     configured.operation = operation.id;
@@ -51,7 +67,17 @@ void Engine::configure_pf(Operation& operation, ReplacePfSpec const& command,
     batch.save_events.push_back(std::move(configured));
     batch.save_pfs.emplace_back(command.pf, std::move(pf));
     keep_identity(batch, host->kernel, *desired, command.pf);
-    finish(operation, {}, std::move(batch));
+    operations_.finish(operation, {}, std::move(batch));
+}
+
+void Pfs::forget_pf(Operation& operation, PciAddress const& pf, IfMatch if_match) {
+    auto const claim = operations_.claims().take({"pf " + to_string(pf)});
+    auto const desired = seams().control.snapshot().desired;
+    auto outcome = check_revision(*desired, pf, if_match);
+    if (outcome) outcome = check_unused(*desired, pf);
+    Batch batch;
+    if (outcome) batch.erase_pfs.push_back(pf);
+    operations_.finish(operation, outcome, std::move(batch));
 }
 
 }  // namespace vfmgr

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "vfmgr/engine/engine.hpp"
+#include "vfmgr/engine/links.hpp"
 #include "vfmgr/engine/revision.hpp"
 
 namespace vfmgr {
@@ -23,48 +23,46 @@ std::vector<std::string> keys(HostView const& host, std::string const& name,
 
 }  // namespace
 
-std::uint64_t Engine::next_revision() {
-    return control_->wait([](Control::State& state) { return state.next_revision(); });
-}
-
-void Engine::add_link(Operation& operation, SoftRdmaLink const& link,
-                      std::optional<std::uint64_t> if_match) {
-    auto const claim = claims_.take(keys(*control_->snapshot().host, link.name, link.ifname));
-    if (auto const same = check_revision(*control_->snapshot().desired, link.name, if_match); !same)
-        return finish(operation, fail(same.error()), {});
-    auto const host = observe_for(seams_, HostNetwork{});
-    if (!host) return finish(operation, fail(host.error()), {});
-    auto const plan = plan_rdma_link(*host, *control_->snapshot().desired, trusted_netdevs_, link);
-    if (!plan) return finish(operation, fail(plan.error()), {});
-    if (auto const done = do_plan(operation, *plan, OnFailure::undo); !done)
-        return finish(operation, fail(done.error()), {});
+void Links::add_link(Operation& operation, SoftRdmaLink const& link, IfMatch if_match) {
+    auto const claim =
+        operations_.claims().take(keys(*seams().control.snapshot().host, link.name, link.ifname));
+    if (auto const same = check_revision(*seams().control.snapshot().desired, link.name, if_match);
+        !same)
+        return operations_.finish(operation, fail(same.error()), {});
+    auto const host = observe_for(seams(), HostNetwork{});
+    if (!host) return operations_.finish(operation, fail(host.error()), {});
+    auto const plan =
+        plan_rdma_link(*host, *seams().control.snapshot().desired, trusted_netdevs_, link);
+    if (!plan) return operations_.finish(operation, fail(plan.error()), {});
+    if (auto const done = operations_.perform(operation, *plan, OnFailure::undo); !done)
+        return operations_.finish(operation, fail(done.error()), {});
     Batch batch;
-    batch.save_rdma_links.push_back({link, next_revision()});
-    finish(operation, {}, std::move(batch));
+    batch.save_rdma_links.push_back({link, operations_.next_revision()});
+    operations_.finish(operation, {}, std::move(batch));
 }
 
-void Engine::remove_link(Operation& operation, RdmaLinkRemoval const& what,
-                         std::optional<std::uint64_t> if_match) {
-    auto const before = control_->snapshot();
+void Links::remove_link(Operation& operation, RdmaLinkRemoval const& what, IfMatch if_match) {
+    auto const before = seams().control.snapshot();
     auto const known = before.desired->rdma_links.find(what.name);
     auto const netdev = known == before.desired->rdma_links.end() ? "" : known->second.link.ifname;
-    auto const claim = claims_.take(keys(*before.host, what.name, netdev));
-    if (auto const same = check_revision(*control_->snapshot().desired, what.name, if_match); !same)
-        return finish(operation, fail(same.error()), {});
-    auto const host = observe_for(seams_, HostNetwork{});
-    if (!host) return finish(operation, fail(host.error()), {});
-    auto const plan = plan_rdma_link_removal(*host, *control_->snapshot().desired, what);
-    if (!plan) return finish(operation, fail(plan.error()), {});
-    if (auto const done = do_plan(operation, *plan, OnFailure::undo); !done)
-        return finish(operation, fail(done.error()), {});
+    auto const claim = operations_.claims().take(keys(*before.host, what.name, netdev));
+    if (auto const same = check_revision(*seams().control.snapshot().desired, what.name, if_match);
+        !same)
+        return operations_.finish(operation, fail(same.error()), {});
+    auto const host = observe_for(seams(), HostNetwork{});
+    if (!host) return operations_.finish(operation, fail(host.error()), {});
+    auto const plan = plan_rdma_link_removal(*host, *seams().control.snapshot().desired, what);
+    if (!plan) return operations_.finish(operation, fail(plan.error()), {});
+    if (auto const done = operations_.perform(operation, *plan, OnFailure::undo); !done)
+        return operations_.finish(operation, fail(done.error()), {});
     Batch batch;
     batch.erase_rdma_links.push_back(what.name);
-    finish(operation, {}, std::move(batch));
+    operations_.finish(operation, {}, std::move(batch));
 }
 
-void Engine::repair_links(Control::State& state) {
-    if (stopping_) return;
-    auto const host = control_->snapshot().host;
+void Links::repair_links(Control::State& state) {
+    if (operations_.stopping()) return;
+    auto const host = seams().control.snapshot().host;
     if (!host->kernel.network) return;
     for (auto const& [name, desired] : state.desired().rdma_links) {
         auto plan = [this, link = desired.link](HostView const& observed,
@@ -74,9 +72,10 @@ void Engine::repair_links(Control::State& state) {
                 return Plan{};
             return plan_rdma_link_restore(*observed.kernel.network, trusted_netdevs_, link);
         };
-        begin_repair(state, *host,
-                     {"/v1/rdma-links/" + name, HostNetwork{},
-                      keys(*host, name, desired.link.ifname), std::move(plan), OnFailure::undo});
+        repairs_.begin_repair(
+            state, *host,
+            {"/v1/rdma-links/" + name, HostNetwork{}, keys(*host, name, desired.link.ifname),
+             std::move(plan), OnFailure::undo});
     }
 }
 

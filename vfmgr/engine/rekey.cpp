@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <set>
 
-#include "vfmgr/engine/engine.hpp"
+#include "vfmgr/engine/pfs.hpp"
 #include "vfmgr/engine/restore.hpp"
-#include "vfmgr/plan/gone.hpp"
+#include "vfmgr/plan/pf_standing.hpp"
 
 namespace vfmgr {
 namespace {
@@ -64,40 +64,40 @@ Error moved_again() {
 }  // namespace
 
 // Creates the VFs first, since their addresses are unknown before.
-Result<RekeyPlan> Engine::begin_rekey(Operation& operation, RekeyPf const& command,
-                                      std::vector<PfMove> const& claimed) {
+Result<RekeyPlan> Pfs::begin_rekey(Operation& operation, RekeyPf const& command,
+                                   std::vector<PfMove> const& claimed) {
     for (bool made = false;; made = true) {
-        VFMGR_TRY(HostView host, observe_for(seams_, std::nullopt));
+        VFMGR_TRY(HostView host, observe_for(seams(), std::nullopt));
         VFMGR_TRY(RekeyPlan plan,
-                  plan_rekey(host, *control_->snapshot().desired, command.from, command.to));
+                  plan_rekey(host, *seams().control.snapshot().desired, command.from, command.to));
         if (plan.moves != claimed) return fail(moved_again());
         if (!plan.makes_vfs) return plan;
         if (made)
             return fail(Problem::kernel_refused, "fewer VFs were created than are needed",
                         "see the kernel's log for the reason: journalctl -k");
-        VFMGR_CHECK(do_plan(operation, plan.plan, OnFailure::undo));
+        VFMGR_CHECK(operations_.perform(operation, plan.plan, OnFailure::undo));
         Batch batch;
         batch.erase_records_of.push_back(operation.id);
         batch.save_operations.push_back(operation);
-        if (!commit_at_last(batch))
+        if (!operations_.commit_at_last(batch))
             return fail(Problem::unavailable, "vfmgrd is stopping", "try again when it runs");
     }
 }
 
 // Changes the XML next, and undoes that unless all of it succeeds; then moves the stored state, and
 // does what a boot would do for the PF.
-void Engine::rekey(Operation& operation, RekeyPf const& command) {
-    auto const before = control_->snapshot();
+void Pfs::rekey(Operation& operation, RekeyPf const& command) {
+    auto const before = seams().control.snapshot();
     auto const first = plan_rekey(*before.host, *before.desired, command.from, command.to);
-    if (!first) return finish(operation, fail(first.error()), {});
-    auto const claim = claims_.take(keys_of(first->moves, *before.desired));
+    if (!first) return operations_.finish(operation, fail(first.error()), {});
+    auto const claim = operations_.claims().take(keys_of(first->moves, *before.desired));
     auto const plan = begin_rekey(operation, command, first->moves);
-    if (!plan) return finish(operation, fail(plan.error()), {});
-    if (auto const changed = do_plan(operation, plan->plan, OnFailure::undo); !changed)
-        return finish(operation, changed, {});
-    auto const host = control_->snapshot().host;
-    auto const revision = next_revision();
-    auto const written = commit_at_last([&](DesiredState const& desired) {
+    if (!plan) return operations_.finish(operation, fail(plan.error()), {});
+    if (auto const changed = operations_.perform(operation, plan->plan, OnFailure::undo); !changed)
+        return operations_.finish(operation, changed, {});
+    auto const host = seams().control.snapshot().host;
+    auto const revision = operations_.next_revision();
+    auto const written = operations_.commit_at_last([&](DesiredState const& desired) {
         auto batch = changes_of(desired, rekeyed(*host, desired, plan->moves));
         for (auto& [pf, kept] : batch.save_pfs) kept.revision = revision;
         batch.save_operations.push_back(operation);
@@ -107,17 +107,18 @@ void Engine::rekey(Operation& operation, RekeyPf const& command) {
     if (!written) return;
     std::vector<std::string> left;
     for (auto const& move : plan->moves) {
-        auto const restored = restore_pf(seams_, move.to, operation.requested_by);
+        auto const restored = restore_pf(seams(), move.to, operation.requested_by);
         if (!restored)
             left.push_back(fmt::format("{}: {}", to_string(move.to), restored.error().detail));
     }
-    if (left.empty()) return finish(operation, {}, {});
-    finish(operation,
-           fail(Problem::kernel_refused,
-                fmt::format("the stored state was moved, but VFs could not be set up for it: {}",
-                            fmt::join(left, "; ")),
-                "fix what is named, then: systemctl start vfmgr-restore"),
-           {});
+    if (left.empty()) return operations_.finish(operation, {}, {});
+    operations_.finish(
+        operation,
+        fail(Problem::kernel_refused,
+             fmt::format("the stored state was moved, but VFs could not be set up for it: {}",
+                         fmt::join(left, "; ")),
+             "fix what is named, then: systemctl start vfmgr-restore"),
+        {});
 }
 
 }  // namespace vfmgr

@@ -5,8 +5,9 @@
 
 #include <algorithm>
 
-#include "vfmgr/engine/engine.hpp"
-#include "vfmgr/plan/slower.hpp"
+#include "api/os/random.hpp"
+#include "vfmgr/engine/runs.hpp"
+#include "vfmgr/plan/choose.hpp"
 
 namespace vfmgr {
 namespace {
@@ -20,9 +21,39 @@ std::string verdict_sentence(Verification const& verification) {
 
 }  // namespace
 
-Result<void> Engine::begin_run(std::string const& attachment, std::string const& vm_uuid,
-                               PendingRun run) {
-    return control_->wait([&](Control::State& state) -> Result<void> {
+Error no_such_attachment(std::string const& id) {
+    return {Problem::not_found, fmt::format("attachment {} no longer exists", id),
+            "no action is needed"};
+}
+
+Error vfmgrd_stops() {
+    return {Problem::unavailable, "vfmgrd is stopping", "try again when it runs"};
+}
+
+Error failed_verification(Attachment const& attachment, Verification const& verification) {
+    std::vector<std::string> failed;
+    for (auto const& test : verification.tests)
+        if (test.verdict != Verdict::pass)
+            failed.push_back(
+                fmt::format("{} {}: {}", test.name, enum_name(test.verdict), test.detail));
+    auto why = verification.detail;
+    if (why.empty()) why = fmt::format("{}", fmt::join(failed, "; "));
+    return {Problem::guest_refused,
+            fmt::format("RDMA over VF {} could not be proved from VM {}: {}",
+                        to_string(attachment.vf), attachment.vm, why),
+            verification.remedy.empty() ? "see the verification's tests for cause and remedy"
+                                        : verification.remedy};
+}
+
+Error no_report(Attachment const& attachment, std::uint32_t timeout_seconds) {
+    return {Problem::timed_out,
+            fmt::format("VM {} did not report within {} s", attachment.vm, timeout_seconds),
+            "check in the VM that vf-guest runs and reaches the host: vf-guest status"};
+}
+
+Result<void> Runs::begin_run(std::string const& attachment, std::string const& vm_uuid,
+                             PendingRun run) {
+    return seams().control.wait([&](Control::State& state) -> Result<void> {
         auto const entry = state.desired().attachments.find(attachment);
         if (entry == state.desired().attachments.end() || entry->second.vm_uuid != vm_uuid)
             return fail(Problem::not_found, fmt::format("the VM has no attachment {}", attachment),
@@ -33,33 +64,34 @@ Result<void> Engine::begin_run(std::string const& attachment, std::string const&
     });
 }
 
-void Engine::start_run(Control::State& state, std::string const& id, PendingRun run) {
-    auto const end = clock_.steady_now() + (run.until - run.started_at);
-    control_->watch(end, [this, id, name = run.run, end](Control::State& now, Watch how) {
-        auto const pending = now.runs.find(id);
+void Runs::start_run(Control::State& state, std::string const& id, PendingRun run) {
+    auto const end = seams().clock.steady_now() + (run.until - run.started_at);
+    seams().control.watch(end, [this, id, name = run.run, end](Control::State& now, Watch how) {
+        auto const pending = now.runs().find(id);
         // The report came in, or another run has begun.
-        if (stopping_ || pending == now.runs.end() || pending->second.run != name) return true;
-        if (how == Watch::again && clock_.steady_now() < end) return false;
-        now.runs.erase(pending);
-        control_->post([](Control::State&) {});  // publishes it; watchers don't
+        if (operations_.stopping() || pending == now.runs().end() || pending->second.run != name)
+            return true;
+        if (how == Watch::again && seams().clock.steady_now() < end) return false;
+        now.erase_run(id);
+        seams().control.post([](Control::State&) {});  // publishes it; watchers don't
         return true;
     });
-    state.runs[id] = std::move(run);
+    state.set_run(id, std::move(run));
 }
 
-void Engine::verification_done(Verification verification) {
-    control_->post([this, verification = std::move(verification)](Control::State& state) {
+void Runs::verification_done(Verification verification) {
+    seams().control.post([this, verification = std::move(verification)](Control::State& state) {
         auto const& id = verification.attachment;
-        auto const run = state.runs.find(id);
+        auto const run = state.runs().find(id);
         // A report for a run that ended, or was never requested, changes nothing.
-        if (run == state.runs.end() || run->second.run != verification.run) return;
+        if (run == state.runs().end() || run->second.run != verification.run) return;
         auto const entry = state.desired().attachments.find(id);
         if (entry == state.desired().attachments.end()) return;
         auto proved = entry->second;
         proved.verification = verification;
         proved.verification->started_at = run->second.started_at;
-        proved.verification->finished_at = clock_.now();
-        state.runs.erase(run);
+        proved.verification->finished_at = seams().clock.now();
+        state.erase_run(id);
         // The guest never gets this: the VF may have been another tenant's before. The verdict
         // stands even if the history can't be read.
         if (auto const earlier = state.store.verifications(proved.vf))
@@ -72,15 +104,15 @@ void Engine::verification_done(Verification verification) {
 
 // The attachment may have changed since it was proved, or be gone: the VF's history gets the
 // verdict all the same.
-Result<void> Engine::write_verdict(Control::State& state, std::string const& id) {
+Result<void> Runs::write_verdict(Control::State& state, std::string const& id) {
     auto const found = unwritten_.find(id);
     if (found == unwritten_.end()) return {};
     auto const& proved = found->second;
     auto const& verdict = *proved.verification;
     Batch batch;
     batch.save_verifications.emplace_back(proved.vf, verdict);
-    batch.save_events.push_back(
-        event_of(EventKind::verified, proved, nullptr, verdict_sentence(verdict)));
+    batch.save_events.push_back(event_of(EventKind::verified, proved, nullptr,
+                                         verdict_sentence(verdict), seams().clock.now()));
     auto const entry = state.desired().attachments.find(id);
     if (entry != state.desired().attachments.end()) {
         batch.save_attachments.push_back(entry->second);
@@ -91,15 +123,70 @@ Result<void> Engine::write_verdict(Control::State& state, std::string const& id)
     return {};
 }
 
-void Engine::keep_writing_verdict(Control::State& state, std::string const& id) {
+void Runs::keep_writing_verdict(Control::State& state, std::string const& id) {
     if (write_verdict(state, id)) return;
-    auto const again = clock_.steady_now() + full_disk_retry;
-    control_->watch(again, [this, id, again](Control::State&, Watch how) {
-        if (stopping_) return true;
-        if (how == Watch::again && clock_.steady_now() < again) return false;
-        control_->post([this, id](Control::State& later) { keep_writing_verdict(later, id); });
+    auto const again = seams().clock.steady_now() + full_disk_retry;
+    seams().control.watch(again, [this, id, again](Control::State&, Watch how) {
+        if (operations_.stopping()) return true;
+        if (how == Watch::again && seams().clock.steady_now() < again) return false;
+        seams().control.post(
+            [this, id](Control::State& later) { keep_writing_verdict(later, id); });
         return true;
     });
+}
+
+// Starts a run and waits for its verdict, which comes from the host or from `remote`.
+Result<void> Runs::prove(Operation& operation, Verify const& request,
+                         std::optional<RemoteEnd> const& remote) {
+    auto const& id = request.attachment;
+    if (!operation.steps.empty()) operation.steps.back().state = StepState::intended;
+    auto const run = random_hex(8);
+    auto const started = seams().control.wait([&](Control::State& state) -> Result<Attachment> {
+        auto const attachment = state.desired().attachments.find(id);
+        if (attachment == state.desired().attachments.end()) return fail(no_such_attachment(id));
+        VFMGR_CHECK(write_verdict(state, id));
+        Batch batch;
+        batch.save_operations.push_back(operation);
+        VFMGR_CHECK(state.commit(batch));
+        auto const now = seams().clock.now();
+        start_run(state, id,
+                  {run, random_hex(16), now, now + std::chrono::seconds(request.timeout_seconds),
+                   request.profile, remote});
+        return attachment->second;
+    });
+    if (!started) return fail(started.error());
+    auto const report = await_report(id, run, request.timeout_seconds);
+    if (!report) {
+        operation.steps.back().state = StepState::failed;
+        return fail(report.error());
+    }
+    bool const passed = report->verdict == Verdict::pass;
+    operation.steps.back().state = passed ? StepState::done : StepState::failed;
+    if (!passed) return fail(failed_verification(*started, *report));
+    return {};
+}
+
+Result<Verification> Runs::await_report(std::string const& id, std::string const& run,
+                                        std::uint32_t timeout_seconds) {
+    auto answer = std::make_shared<std::promise<Result<Verification>>>();
+    auto result = answer->get_future();
+    seams().control.watch(
+        seams().clock.steady_now() + std::chrono::seconds(timeout_seconds),
+        [this, answer, id, run, timeout_seconds](Control::State& state, Watch how) {
+            auto const attachment = state.desired().attachments.find(id);
+            if (attachment == state.desired().attachments.end())
+                return answer->set_value(fail(no_such_attachment(id))), true;
+            auto const& proved = attachment->second.verification;
+            if (proved && proved->run == run) return answer->set_value(*proved), true;
+            if (operations_.stopping()) return answer->set_value(fail(vfmgrd_stops())), true;
+            if (how != Watch::expired) return false;
+            auto const verdict = unwritten_.find(id);
+            if (verdict != unwritten_.end() && verdict->second.verification->run == run)
+                return answer->set_value(*verdict->second.verification), true;
+            answer->set_value(fail(no_report(attachment->second, timeout_seconds)));
+            return true;
+        });
+    return result.get();
 }
 
 }  // namespace vfmgr

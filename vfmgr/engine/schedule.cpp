@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "api/os/random.hpp"
-#include "vfmgr/engine/engine.hpp"
+#include "vfmgr/engine/runs.hpp"
 
 namespace vfmgr {
 namespace {
@@ -33,44 +33,46 @@ bool answered(Control::State const& state, Schedule::GoingOn const& run) {
     if (attachment == state.desired().attachments.end()) return true;
     auto const& last = attachment->second.verification;
     if (last && last->run == run.run) return true;
-    auto const pending = state.runs.find(run.attachment);
-    return pending == state.runs.end() || pending->second.run != run.run;
+    auto const pending = state.runs().find(run.attachment);
+    return pending == state.runs().end() || pending->second.run != run.run;
 }
 
 }  // namespace
 
-void Engine::start_schedule(ScheduleHooks hooks) {
-    control_->wait([&](Control::State&) { return (schedule_.hooks = std::move(hooks), true); });
-    control_->post([this](Control::State& state) { check_schedule(state); });
+void Runs::start_schedule(ScheduleHooks hooks) {
+    seams().control.wait(
+        [&](Control::State&) { return (schedule_.hooks = std::move(hooks), true); });
+    seams().control.post([this](Control::State& state) { check_schedule(state); });
 }
 
-void Engine::stop_schedule() {
-    control_->wait([&](Control::State&) { return (schedule_.hooks.reset(), true); });
+void Runs::stop_schedule() {
+    seams().control.wait([&](Control::State&) { return (schedule_.hooks.reset(), true); });
 }
 
 // A watcher's changes to the state are not published, so a task makes them.
-void Engine::await_schedule() {
+void Runs::await_schedule() {
     auto const until = schedule_.going_on ? schedule_.going_on->deadline
-                       : schedule_.next   ? clock_.steady_now() + (*schedule_.next - clock_.now())
-                                          : Deadline::max();
-    control_->watch(until, [this](Control::State& state, Watch how) {
+                       : schedule_.next
+                           ? seams().clock.steady_now() + (*schedule_.next - seams().clock.now())
+                           : Deadline::max();
+    seams().control.watch(until, [this](Control::State& state, Watch how) {
         if (!schedule_.hooks) return true;
         if (how == Watch::again && !schedule_changed(state)) return false;
-        control_->post([this](Control::State& later) { check_schedule(later); });
+        seams().control.post([this](Control::State& later) { check_schedule(later); });
         return true;
     });
 }
 
-bool Engine::schedule_changed(Control::State const& state) const {
+bool Runs::schedule_changed(Control::State const& state) const {
     auto const& run = schedule_.going_on;
-    if (run) return answered(state, *run) || clock_.steady_now() >= run->deadline;
-    auto const now = clock_.now();
+    if (run) return answered(state, *run) || seams().clock.steady_now() >= run->deadline;
+    auto const now = seams().clock.now();
     auto const due = first_due(state, schedule_, now);
     if (!due) return schedule_.next.has_value();
     return due->at <= now || due->at != schedule_.next;
 }
 
-void Engine::check_schedule(Control::State& state) {
+void Runs::check_schedule(Control::State& state) {
     if (!schedule_.hooks) return;
     auto const gone = [&](auto const& entry) {
         return !state.desired().attachments.contains(entry.first);
@@ -80,7 +82,7 @@ void Engine::check_schedule(Control::State& state) {
     end_scheduled(state);
     schedule_.next.reset();
     while (!schedule_.going_on) {
-        auto const now = clock_.now();
+        auto const now = seams().clock.now();
         auto const due = first_due(state, schedule_, now);
         if (due) schedule_.next = due->at;
         if (!due || due->at > now) break;
@@ -90,15 +92,15 @@ void Engine::check_schedule(Control::State& state) {
 }
 
 // Begins a run over the attachment, or postpones it.
-void Engine::begin_scheduled(Control::State& state, Attachment const& attachment) {
-    auto const now = clock_.now();
+void Runs::begin_scheduled(Control::State& state, Attachment const& attachment) {
+    auto const now = seams().clock.now();
     schedule_.not_before[attachment.id] = now + retry_after;
     if (!write_verdict(state, attachment.id)) return;
     // A run was requested meanwhile; its start counts instead.
-    if (auto const run = state.runs.find(attachment.id);
-        run != state.runs.end() && now < run->second.until)
+    if (auto const run = state.runs().find(attachment.id);
+        run != state.runs().end() && now < run->second.until)
         return;
-    auto hindrance = verification_hindrance(*control_->snapshot().host, attachment);
+    auto hindrance = verification_hindrance(*seams().control.snapshot().host, attachment);
     if (!hindrance && !schedule_.hooks->guest_waits(attachment.vm_uuid))
         hindrance =
             Hindrance{fmt::format("vf-guest in VM {} does not wait for runs", attachment.vm),
@@ -114,7 +116,8 @@ void Engine::begin_scheduled(Control::State& state, Attachment const& attachment
     auto const run = random_hex(8);
     std::chrono::seconds const timeout(attachment.spec.verify_timeout_seconds);
     // Its deadline is no later than the run's end: a run that has ended would count as answered.
-    schedule_.going_on = Schedule::GoingOn{attachment.id, run, clock_.steady_now() + timeout};
+    schedule_.going_on =
+        Schedule::GoingOn{attachment.id, run, seams().clock.steady_now() + timeout};
     start_run(state, attachment.id,
               {run, random_hex(16), now, now + timeout, attachment.spec.verify_profile, {}});
     schedule_.last_begun = now;
@@ -123,10 +126,10 @@ void Engine::begin_scheduled(Control::State& state, Attachment const& attachment
         now + std::chrono::seconds(attachment.spec.verify_every_seconds);
 }
 
-void Engine::end_scheduled(Control::State& state) {
+void Runs::end_scheduled(Control::State& state) {
     if (!schedule_.going_on) return;
     auto const run = *schedule_.going_on;
-    bool const late = clock_.steady_now() >= run.deadline;
+    bool const late = seams().clock.steady_now() >= run.deadline;
     if (!answered(state, run) && !late) return;
     schedule_.going_on.reset();
     auto const found = state.desired().attachments.find(run.attachment);
@@ -150,8 +153,8 @@ void Engine::end_scheduled(Control::State& state) {
                verdict != unwritten_.end() && verdict->second.verification->run == run.run) {
         report(End::failed, "its report arrived but could not be stored so far",
                "free space for the store on the disk of state_dir");
-    } else if (auto const other = state.runs.find(attachment.id);
-               other != state.runs.end() && other->second.run != run.run) {
+    } else if (auto const other = state.runs().find(attachment.id);
+               other != state.runs().end() && other->second.run != run.run) {
         report(End::skipped, "another run of this attachment has begun", "no action is needed");
     } else if (late) {
         auto why = no_report(attachment, attachment.spec.verify_timeout_seconds);

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <pugixml.hpp>
 #include <set>
+#include <sstream>
 
 namespace vfmgr {
 namespace {
@@ -301,6 +302,53 @@ VmInfo vm_info(DomainXml const* live, DomainXml const* config,
             std::ranges::find(lasting.networks, pool) != lasting.networks.end())
             vm.hostdev_networks.push_back(pool);
     return vm;
+}
+
+namespace {
+
+void write_address(pugi::xml_node parent, PciAddress const& pci, char const* type) {
+    auto address = parent.append_child("address");
+    if (type) address.append_attribute("type") = type;
+    address.append_attribute("domain") = fmt::format("0x{:04x}", pci.domain).c_str();
+    address.append_attribute("bus") = fmt::format("0x{:02x}", pci.bus).c_str();
+    address.append_attribute("slot") = fmt::format("0x{:02x}", pci.device).c_str();
+    address.append_attribute("function") = fmt::format("0x{:x}", pci.function).c_str();
+}
+
+}  // namespace
+
+std::string to_xml(HostdevXml const& hostdev) {
+    pugi::xml_document document;
+    auto root = document.append_child("hostdev");
+    root.append_attribute("mode") = "subsystem";
+    root.append_attribute("type") = "pci";
+    root.append_attribute("managed") = "no";
+    root.append_child("driver").append_attribute("name") = "vfio";
+    write_address(root.append_child("source"), hostdev.pci, nullptr);
+    root.append_child("alias").append_attribute("name") = hostdev.alias.c_str();
+    if (hostdev.guest) write_address(root, *hostdev.guest, "pci");
+    std::ostringstream text;
+    document.save(text, "  ", pugi::format_indent | pugi::format_no_declaration);
+    return text.str();
+}
+
+Result<Presence> presence(DomainXml const& domain, XmlPart part, AttachHostdev const& step) {
+    auto const alias = hostdev_alias(step.attachment);
+    auto const where = part == XmlPart::live ? "live" : "persistent";
+    if (auto const* ours = find_alias(domain, alias)) {
+        if (ours->pci == step.pci) return Presence::present;
+        return fail(Problem::conflict,
+                    fmt::format("device {} of VM {} ({}) is {}, not {}", alias, domain.name, where,
+                                to_string(ours->pci), to_string(step.pci)),
+                    fmt::format("detach attachment {} and attach it again", step.attachment));
+    }
+    if (auto const* other = find_host_pci(domain, step.pci))
+        return fail(
+            Problem::vf_in_use,
+            fmt::format("{} is already in VM {} ({}), as {}", to_string(step.pci), domain.name,
+                        where, other->alias ? *other->alias : "a device without an alias"),
+            fmt::format("detach it from VM {} first, or request another VF", domain.name));
+    return Presence::absent;
 }
 
 }  // namespace vfmgr

@@ -9,9 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "api/types/pci_address.hpp"
+#include "api/types/addresses.hpp"
 #include "api/types/problem.hpp"
 #include "api/types/vm_info.hpp"
+#include "vfmgr/plan/step.hpp"
 
 namespace vfmgr {
 
@@ -66,5 +67,30 @@ struct DomainXml {
 // transient. One of them must be present. State and autostart are the caller's.
 [[nodiscard]] VmInfo vm_info(DomainXml const* live, DomainXml const* config,
                              std::vector<std::string> const& hostdev_networks);
+
+// Writes the <hostdev> that gives a VM its VF. Pure; any thread.
+
+struct HostdevXml {
+    PciAddress pci;                   // the VF on the host
+    std::string alias;                // "ua-vfmgr-<attachment id>"
+    std::optional<PciAddress> guest;  // its address in the guest; absent: libvirt chooses
+};
+
+// managed='no': vfmgr alone binds and resets VFs, so a VM whose VF is not yet restored and checked
+// can't start with another owner's. Not <interface type='hostdev'>: libvirt would set MAC and VLAN
+// itself, and on InfiniBand it can't (LIBVIRT.md#hostdev-not-interface).
+[[nodiscard]] std::string to_xml(HostdevXml const& hostdev);
+
+// Checks whether a domain already has an attachment's VF, or something that forbids to add it.
+// Pure.
+
+enum class Presence { absent, present };
+// Which of a domain's two XMLs.
+enum class XmlPart { live, config };
+
+// present: the step's end already holds. vf_in_use: the VF is there under another alias, so it is
+// another owner's. conflict: our alias names another PCI device (the VF moved since).
+[[nodiscard]] Result<Presence> presence(DomainXml const& domain, XmlPart part,
+                                        AttachHostdev const& step);
 
 }  // namespace vfmgr

@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads one whole domain. Calls libvirt: only inside LibvirtSession::call().
+// Owning pointers to libvirt's objects. Any thread; releasing a connection may block.
 #pragma once
 
 #include <libvirt/libvirt.h>
 
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "api/os/handle.hpp"
 #include "api/types/vm_info.hpp"
 #include "vfmgr/hypervisor/domain_xml.hpp"
-#include "vfmgr/hypervisor/libvirt_handle.hpp"
 
 namespace vfmgr {
+
+using VirConnect = Handle<virConnect, virConnectClose>;
+using VirDomain = Handle<virDomain, virDomainFree>;
+using VirNetwork = Handle<virNetwork, virNetworkFree>;
+using VirText = Handle<char, std::free>;
+
+// Reads one whole domain. Calls libvirt: only inside LibvirtSession::call().
 
 struct LibvirtDomain {
     VmInfo info;

@@ -16,7 +16,7 @@ using Shared = std::shared_ptr<LibvirtEvents>;
 LibvirtEvents& events_of(void* opaque) {
     return **static_cast<Shared*>(opaque);
 }
-void release(void* opaque) {
+void release_callback(void* opaque) {
     delete static_cast<Shared*>(opaque);
 }
 
@@ -148,14 +148,14 @@ Result<std::vector<int>> subscribe(virConnectPtr connection, Shared const& event
     for (auto const& [event, callback] : subscriptions) {
         auto opaque = std::make_unique<Shared>(events);
         int const id = virConnectDomainEventRegisterAny(connection, nullptr, event, callback,
-                                                        opaque.get(), release);
+                                                        opaque.get(), release_callback);
         if (id < 0) {
             auto error = libvirt_error("virConnectDomainEventRegisterAny",
                                        "libvirt refused the subscription to events of its VMs");
             unsubscribe(connection, ids);
             return fail(std::move(error));
         }
-        // release() deletes it when libvirt drops the registration.
+        // release_callback() deletes it when libvirt drops the registration.
         [[maybe_unused]] auto const* const libvirts = opaque.release();
         ids.push_back(id);
     }

@@ -4,9 +4,64 @@
 #include <fmt/format.h>
 #include <libvirt/virterror.h>
 
+#include <exception>
+
 #include "vfmgr/hypervisor/libvirt_error.hpp"
 
 namespace vfmgr {
+
+Result<VmIdentity> vm_with_cid(HypervisorView const& view, std::uint32_t cid) {
+    if (view.stale)
+        return fail(
+            Problem::unavailable,
+            fmt::format("it is not known which VM has vsock CID {}: {}", cid, view.stale_reason),
+            "check that libvirt runs: systemctl status libvirtd");
+    std::optional<VmIdentity> found;
+    for (auto const& [uuid, vm] : view.vms) {
+        if (vm.vsock_cid != cid || !vm.start_id) continue;
+        if (found)
+            return fail(
+                Problem::conflict,
+                fmt::format("VMs {} and {} both have vsock CID {}", found->name, vm.name, cid),
+                "let libvirt choose the CIDs: <cid auto='yes'/>");
+        found = VmIdentity{vm.uuid, vm.name, *vm.start_id};
+    }
+    if (!found)
+        return fail(Problem::not_found, fmt::format("no running VM has vsock CID {}", cid),
+                    "list the running VMs: virsh list; a VM needs <vsock model='virtio'>");
+    return *found;
+}
+
+Result<HypervisorView> SharedObservation::ask(Observe const& observe) {
+    std::unique_lock lock(mutex_);
+    if (!next_) next_ = std::make_shared<Round>();
+    auto const round = next_;
+    ++round->callers;
+    ended_.wait(lock, [&] { return round->found || !observing_; });
+    if (round->found) return *round->found;
+    if (next_ == round) next_.reset();
+    observing_ = true;
+    lock.unlock();
+    std::exception_ptr bug;
+    std::optional<Result<HypervisorView>> found;
+    try {
+        found = observe();
+    } catch (...) {
+        bug = std::current_exception();  // the round's other callers observe for themselves
+    }
+    lock.lock();
+    observing_ = false;
+    round->found = std::move(found);
+    ended_.notify_all();
+    if (bug) std::rethrow_exception(bug);
+    return *round->found;
+}
+
+std::size_t SharedObservation::waiting() const {
+    std::lock_guard const lock(mutex_);
+    return next_ ? next_->callers : 0;
+}
+
 namespace {
 
 constexpr char const* settle_uri = "urn:vfmgr:settle";

@@ -1,22 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Hypervisor for a real libvirt. Owned by main; called from operation threads. Every call
-// returns by its deadline, whatever libvirt does; on_change is called from libvirt's event thread
-// and only requests a new observation.
+// Finds the VM behind a vsock CID. Pure; any thread.
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 
-#include "vfmgr/hypervisor/hostdev_presence.hpp"
+#include "vfmgr/hypervisor/domain_xml.hpp"
 #include "vfmgr/hypervisor/hypervisor.hpp"
 #include "vfmgr/hypervisor/libvirt_domain.hpp"
 #include "vfmgr/hypervisor/libvirt_events.hpp"
 #include "vfmgr/hypervisor/libvirt_session.hpp"
-#include "vfmgr/hypervisor/shared_observation.hpp"
+#include "vfmgr/plan/host_view.hpp"
 
 namespace vfmgr {
+
+// Includes the start id: CIDs are reused at once when a VM stops (LIBVIRT.md#vsock-cids).
+struct VmIdentity {
+    std::string uuid;
+    std::string name;
+    std::int32_t start_id = 0;
+    bool operator==(VmIdentity const&) const = default;
+};
+
+// The running VM with this CID; an error when there is none, or more than one.
+[[nodiscard]] Result<VmIdentity> vm_with_cid(HypervisorView const& view, std::uint32_t cid);
+
+// One observation for all callers that came before it began. To describe a hundred VMs libvirtd
+// takes a second of CPU, and when a host is repaired, eight PFs need one at once. A caller that
+// comes during an observation waits for the next one, since what it is about to do depends on what
+// happened until now. Any thread.
+
+class SharedObservation {
+  public:
+    using Observe = std::function<Result<HypervisorView>()>;
+
+    // Runs `observe` here, or returns another caller's result that began later than this call.
+    [[nodiscard]] Result<HypervisorView> ask(Observe const& observe);
+    // The number of callers that the next observation will serve.
+    [[nodiscard]] std::size_t waiting() const;
+
+  private:
+    struct Round {
+        std::size_t callers = 0;
+        std::optional<Result<HypervisorView>> found;
+    };
+
+    mutable std::mutex mutex_;
+    std::condition_variable ended_;
+    std::shared_ptr<Round> next_;  // not begun yet; empty: no caller waits
+    bool observing_ = false;
+};
+
+// The Hypervisor for a real libvirt. Owned by main; called from operation threads. Every call
+// returns by its deadline, whatever libvirt does; on_change is called from libvirt's event thread
+// and only requests a new observation.
 
 class LibvirtHypervisor final : public Hypervisor {
   public:

@@ -8,8 +8,8 @@
 #include <mutex>
 #include <vector>
 
+#include "vfmgr/hypervisor/libvirt_domain.hpp"
 #include "vfmgr/hypervisor/libvirt_error.hpp"
-#include "vfmgr/hypervisor/libvirt_handle.hpp"
 
 namespace vfmgr {
 namespace {
@@ -30,7 +30,7 @@ void closed(virConnectPtr, int, void* opaque) {
     lifeline.alive = false;
     lifeline.events->connection_closed();
 }
-void release(void* opaque) {
+void release_close(void* opaque) {
     delete static_cast<std::shared_ptr<Lifeline>*>(opaque);
 }
 
@@ -45,9 +45,9 @@ struct LibvirtSession::Connection {
     void watch_close() {
         auto opaque = std::make_unique<std::shared_ptr<Lifeline>>(lifeline);
         watches_close =
-            virConnectRegisterCloseCallback(handle.get(), closed, opaque.get(), release) == 0;
+            virConnectRegisterCloseCallback(handle.get(), closed, opaque.get(), release_close) == 0;
         if (!watches_close) return;
-        // release() deletes it when libvirt drops the registration.
+        // release_close() deletes it when libvirt drops the registration.
         [[maybe_unused]] auto const* const libvirts = opaque.release();
     }
 

@@ -10,11 +10,11 @@
 #include <system_error>
 
 #include "vfmgr/kernel/in_use.hpp"
-#include "vfmgr/kernel/pci_values.hpp"
+#include "vfmgr/kernel/pci.hpp"
 #include "vfmgr/kernel/pf_view.hpp"
 #include "vfmgr/netlink/monitor.hpp"
 #include "vfmgr/netlink/vf.hpp"
-#include "vfmgr/plan/vf_values.hpp"
+#include "vfmgr/plan/choose.hpp"
 
 namespace vfmgr {
 namespace {

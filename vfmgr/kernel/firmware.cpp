@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "vfmgr/checks/command.hpp"
-#include "vfmgr/checks/firmware.hpp"
-#include "vfmgr/netlink/devlink_parameters.hpp"
+#include "vfmgr/machine/command.hpp"
+#include "vfmgr/machine/firmware.hpp"
+#include "vfmgr/netlink/devlink.hpp"
 
 namespace vfmgr {
 namespace {

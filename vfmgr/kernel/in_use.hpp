@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "api/os/descriptor.hpp"
-#include "api/types/vf_state.hpp"
-#include "vfmgr/kernel/network_snapshot.hpp"
+#include "api/types/vf.hpp"
+#include "vfmgr/kernel/rdma_links.hpp"
 #include "vfmgr/kernel/sysfs.hpp"
 
 namespace vfmgr {

@@ -15,7 +15,7 @@
 #include "api/os/descriptor.hpp"
 #include "api/os/process.hpp"
 #include "api/types/guest.hpp"
-#include "api/types/interop.hpp"
+#include "api/types/rdma.hpp"
 #include "api/types/text.hpp"
 
 namespace vfmgr {

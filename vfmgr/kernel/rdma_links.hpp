@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Observes, makes and deletes the RDMA links that are configured by name. Any thread.
+// A snapshot of the host's network, read through netlink. Values; any thread may take one.
 #pragma once
 
 #include <filesystem>
@@ -8,8 +8,31 @@
 
 #include "vfmgr/kernel/kernel.hpp"
 #include "vfmgr/kernel/sysfs.hpp"
+#include "vfmgr/netlink/ip.hpp"
+#include "vfmgr/netlink/link.hpp"
+#include "vfmgr/netlink/packet_filter.hpp"
+#include "vfmgr/netlink/rdma.hpp"
 
 namespace vfmgr {
+
+struct HostNetdevs {
+    std::vector<Netdev> netdevs;
+    std::vector<NetdevAddress> addresses;
+};
+[[nodiscard]] Result<HostNetdevs> read_host_netdevs(Deadline deadline);
+
+struct NetworkSnapshot {
+    HostNetdevs host;
+    std::vector<IpRoute> routes;
+    std::vector<Neighbour> neighbours;
+    std::vector<RdmaDevice> rdma_devices;  // none where the kernel has no RDMA
+    std::map<std::string, std::vector<CmListener>>
+        listeners;  // by RDMA device; devices without listeners are absent
+    PacketFilter filter;
+};
+[[nodiscard]] Result<NetworkSnapshot> take_snapshot(Deadline deadline);
+
+// Observes, makes and deletes the RDMA links that are configured by name. Any thread.
 
 // Tells whether the module for a link type is loaded or loadable: from /sys/module, modules.alias
 // and modules.builtin, which are read again only when depmod has rewritten them.

@@ -2,8 +2,8 @@
 // Remedies for attributes of VFs that a driver refuses. A table, each row with its source. Pure.
 #pragma once
 
-#include "api/types/pf_info.hpp"
-#include "api/types/vf_spec.hpp"
+#include "api/types/pf.hpp"
+#include "api/types/vf.hpp"
 
 namespace vfmgr {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/types/pci_address.hpp"
+#include "api/types/addresses.hpp"
 
 namespace vfmgr {
 

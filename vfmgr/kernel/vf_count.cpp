@@ -8,9 +8,9 @@
 #include <set>
 #include <system_error>
 
-#include "vfmgr/kernel/hang.hpp"
 #include "vfmgr/kernel/in_use.hpp"
-#include "vfmgr/kernel/udev_watch.hpp"
+#include "vfmgr/kernel/linux_kernel.hpp"
+#include "vfmgr/kernel/worker_process.hpp"
 #include "vfmgr/netlink/monitor.hpp"
 
 namespace vfmgr {

@@ -4,7 +4,7 @@
 // driver, <PF>/sriov/<index>/{node,port,policy}. Free functions; any thread.
 #pragma once
 
-#include "api/types/vf_spec.hpp"
+#include "api/types/vf.hpp"
 #include "vfmgr/kernel/sysfs.hpp"
 
 namespace vfmgr {

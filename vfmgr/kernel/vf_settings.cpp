@@ -8,7 +8,7 @@
 #include <array>
 #include <cerrno>
 
-#include "vfmgr/kernel/network_snapshot.hpp"
+#include "vfmgr/kernel/rdma_links.hpp"
 #include "vfmgr/kernel/refusal_remedies.hpp"
 #include "vfmgr/kernel/vf_files.hpp"
 #include "vfmgr/netlink/devlink.hpp"

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "vfmgr/kernel/kernel.hpp"
-#include "vfmgr/kernel/open_pf.hpp"
+#include "vfmgr/kernel/pf_view.hpp"
 #include "vfmgr/netlink/vf.hpp"
-#include "vfmgr/plan/vf_values.hpp"
+#include "vfmgr/plan/choose.hpp"
 
 namespace vfmgr {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/types/pf_info.hpp"
+#include "api/types/pf.hpp"
 #include "vfmgr/kernel/sysfs.hpp"
 
 namespace vfmgr {

@@ -7,8 +7,84 @@
 
 #include <array>
 #include <cerrno>
+#include <thread>
+
+#include "api/types/json_text.hpp"
 
 namespace vfmgr {
+namespace {
+
+constexpr std::size_t line_bytes_max = 16 << 20;  // a PF with 1,000 VFs: 0.6 MB
+
+template <class T>
+std::string line_of(T const& message) {
+    std::string text;
+    JsonText::append(text, message);
+    return text + "\n";
+}
+
+}  // namespace
+
+void append_json(std::string& text, WorkerRequest const& request) {
+    JsonText writer(text);
+    writer.value("id", request.id);
+    if (request.step) writer.value("step", Step{*request.step});
+    writer.defaulted("firmware", request.firmware);
+    writer.value("milliseconds", request.milliseconds);
+}
+
+template <>
+void Json<WorkerRequest>::read(JsonReader& reader, WorkerRequest& request) {
+    reader.value("id", request.id);
+    std::optional<Step> step;
+    reader.maybe("step", step);
+    auto const* const kernels = step ? std::get_if<KernelStep>(&*step) : nullptr;
+    if (kernels) request.step = *kernels;
+    if (step && !kernels) reader.complain("step", "must be a step of the kernel");
+    reader.defaulted("firmware", request.firmware);
+    reader.value("milliseconds", request.milliseconds);
+}
+
+template <class F, Of<WorkerAnswer> V>
+void fields(F& f, V& answer) {
+    f.value("id", answer.id);
+    f.maybe("error", answer.error);
+    f.maybe("view", answer.view);
+    f.maybe("firmware", answer.firmware);
+    f.value("remarks", answer.remarks);
+    f.maybe("counters", answer.counters);
+}
+
+std::string to_line(WorkerRequest const& request) {
+    return line_of(request);
+}
+
+std::string to_line(WorkerAnswer const& answer) {
+    return line_of(answer);
+}
+
+Result<WorkerRequest> parse_request(std::string_view line) {
+    return from_json_text<WorkerRequest>(line);
+}
+
+Result<WorkerAnswer> parse_answer(std::string_view line) {
+    return from_json_text<WorkerAnswer>(line);
+}
+
+bool Lines::add(std::string_view bytes) {
+    bytes_ += bytes;
+    return bytes_.size() <= line_bytes_max;
+}
+
+std::optional<std::string> Lines::next() {
+    auto const end = bytes_.find('\n', searched_);
+    searched_ = end == bytes_.npos ? bytes_.size() : 0;
+    if (end == bytes_.npos) return std::nullopt;
+    auto line = bytes_.substr(0, end);
+    bytes_.erase(0, end + 1);
+    return line;
+}
+
 namespace {
 
 constexpr std::chrono::seconds end_seconds_max{2};
@@ -106,6 +182,97 @@ bool Worker::take(Lines& lines) {
 Error Worker::ended_error() const {
     return {Problem::unavailable, fmt::format("the worker (pid {}) has ended: {}", pid(), how_),
             "see the log of vfmgrd: journalctl -u vfmgrd; a new worker takes over"};
+}
+
+WorkerService::WorkerService(FileDescriptor socket, Kernel& kernel, KernelSubject const& subject)
+    : socket_(std::move(socket)), kernel_(kernel), subject_(subject) {}
+
+WorkerService::~WorkerService() {
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [this] { return underway_ == 0; });
+}
+
+void WorkerService::run() {
+    Lines lines;
+    std::array<char, 4096> buffer{};
+    while (true) {
+        auto const got = ::read(socket_.get(), buffer.data(), buffer.size());
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0 || !lines.add({buffer.data(), static_cast<std::size_t>(got)})) return;
+        while (auto const line = lines.next()) {
+            auto request = parse_request(*line);
+            if (!request) return;
+            begin(std::move(*request));
+        }
+    }
+}
+
+void WorkerService::begin(WorkerRequest request) {
+    std::optional<Deadline> step;
+    if (request.step)
+        step = std::chrono::steady_clock::now() + std::chrono::milliseconds(request.milliseconds);
+    std::lock_guard const lock(mutex_);
+    ++underway_;
+    if (step) steps_.insert(*step);
+    std::thread([this, step, request = std::move(request)] {
+        send(answer(request));
+        end(step);
+    }).detach();
+}
+
+void WorkerService::end(std::optional<Deadline> step) {
+    std::lock_guard const lock(mutex_);
+    --underway_;
+    if (step) steps_.erase(steps_.find(*step));
+    ended_.notify_all();
+}
+
+void WorkerService::finish_steps() {
+    std::unique_lock lock(mutex_);
+    auto const all = [this] { return steps_.empty(); };
+    if (!all()) ended_.wait_until(lock, *steps_.rbegin() + step_grace, all);
+}
+
+WorkerAnswer WorkerService::answer(WorkerRequest const& request) {
+    WorkerAnswer answer{request.id, {}, {}, {}, {}};
+    if (request.firmware) {
+        auto const* const function = std::get_if<PciAddress>(&subject_);
+        if (!function)
+            answer.error = Error{Problem::internal, "the host's network is not a card", ""};
+        else if (auto cards = kernel_.read_firmware(*function))
+            answer.firmware = std::move(*cards);
+        else
+            answer.error = cards.error();
+        return answer;
+    }
+    if (!request.step) {
+        if (auto view = kernel_.observe(subject_))
+            answer.view = std::move(*view);
+        else
+            answer.error = view.error();
+        return answer;
+    }
+    auto const deadline =
+        std::chrono::steady_clock::now() + std::chrono::milliseconds(request.milliseconds);
+    if (auto observed = kernel_.perform(*request.step, deadline)) {
+        answer.remarks = std::move(observed->remarks);
+        answer.counters = observed->counters;
+    } else {
+        answer.error = observed.error();
+    }
+    return answer;
+}
+
+// The daemon always reads; when it is gone the answer is not needed.
+void WorkerService::send(WorkerAnswer const& answer) {
+    auto const line = to_line(answer);
+    std::lock_guard const lock(mutex_);
+    for (std::size_t sent = 0; sent < line.size();) {
+        auto const now =
+            ::send(socket_.get(), line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+        if (now < 0 && errno != EINTR) return;
+        if (now > 0) sent += static_cast<std::size_t>(now);
+    }
 }
 
 }  // namespace vfmgr

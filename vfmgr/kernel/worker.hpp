@@ -1,18 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemon's side of one worker process: its socket, and the requests that await its answers. Any
-// thread may call.
+// Messages between daemon and worker: one JSON object per line, each way. Values.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "api/os/descriptor.hpp"
-#include "vfmgr/kernel/worker_messages.hpp"
+#include "vfmgr/kernel/kernel.hpp"
+#include "vfmgr/plan/host_view.hpp"
+#include "vfmgr/plan/step.hpp"
 
 namespace vfmgr {
+
+// Beyond a step's deadline, for the way back. A worker that takes longer hangs and is killed.
+inline constexpr std::chrono::milliseconds step_grace{3'000};
+
+struct WorkerRequest {
+    std::uint64_t id = 0;            // repeated in the answer
+    std::optional<KernelStep> step;  // absent: observe the worker's subject
+    std::uint64_t milliseconds = 0;  // until the step's deadline
+    bool firmware = false;           // read the firmware of its card instead
+    bool operator==(WorkerRequest const&) const = default;
+};
+
+struct WorkerAnswer {
+    std::uint64_t id = 0;
+    std::optional<Error> error;        // absent: success
+    std::optional<KernelView> view;    // of an observation
+    std::vector<std::string> remarks;  // of a step
+    std::optional<std::vector<FirmwareCard>> firmware{};
+    std::optional<VfCounters> counters{};  // of a step
+    bool operator==(WorkerAnswer const&) const = default;
+};
+
+// Includes the newline at its end.
+[[nodiscard]] std::string to_line(WorkerRequest const& request);
+[[nodiscard]] std::string to_line(WorkerAnswer const& answer);
+// Parses a line without its newline. invalid_request for anything that to_line() does not make.
+[[nodiscard]] Result<WorkerRequest> parse_request(std::string_view line);
+[[nodiscard]] Result<WorkerAnswer> parse_answer(std::string_view line);
+
+// Splits a stream into lines.
+class Lines {
+  public:
+    // False when the current line is longer than any message: the stream is then unusable.
+    [[nodiscard]] bool add(std::string_view bytes);
+    [[nodiscard]] std::optional<std::string> next();
+
+  private:
+    std::string bytes_;
+    std::size_t searched_ = 0;
+};
+
+// The daemon's side of one worker process: its socket, and the requests that await its answers. Any
+// thread may call.
 
 struct WorkerProcess {
     FileDescriptor socket;       // a stream; it ends when the process has ended, not before
@@ -57,6 +108,38 @@ class Worker {
     bool abandoned_ = false;
     std::string how_;  // how it ended
     std::thread receiver_;
+};
+
+// The worker's side: runs the daemon's requests, each on a thread of its own, because any of them
+// may hang in the kernel. One for each worker process.
+
+class WorkerService {
+  public:
+    // Calls `kernel` for `subject` only.
+    WorkerService(FileDescriptor socket, Kernel& kernel, KernelSubject const& subject);
+    ~WorkerService();  // waits for running requests: a process that exits uses _exit()
+    WorkerService(WorkerService const&) = delete;
+    WorkerService& operator=(WorkerService const&) = delete;
+
+    // Runs until the daemon is gone, or sends an invalid message.
+    void run();
+    // After run(): waits until running steps are done, because no other process would finish them.
+    // Not forever: a step that lasts beyond its deadline hangs. Observations are not awaited.
+    void finish_steps();
+
+  private:
+    void begin(WorkerRequest request);
+    void end(std::optional<Deadline> step);
+    [[nodiscard]] WorkerAnswer answer(WorkerRequest const& request);
+    void send(WorkerAnswer const& answer);
+
+    FileDescriptor const socket_;
+    Kernel& kernel_;
+    KernelSubject const subject_;
+    std::mutex mutex_;  // guards the members below, and keeps answers apart on the socket
+    std::condition_variable ended_;
+    std::size_t underway_ = 0;
+    std::multiset<Deadline> steps_;  // those of underway_ that change something, by their deadlines
 };
 
 }  // namespace vfmgr

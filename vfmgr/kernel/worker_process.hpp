@@ -1,13 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts worker processes, `vfmgrd-worker PF` or `vfmgrd-worker host`. Any thread.
+// Finds processes that hang in the kernel, and where. A write of sriov_numvfs holds the PF's device
+// lock and the one lock of the PCI subsystem; when the removal of a VF waits for its user, it waits
+// forever (KERNEL.md#locks, KERNEL.md#removals-that-hang). Free functions; any thread.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
 
-#include "api/os/spare_descriptors.hpp"
+#include "api/os/descriptor.hpp"
+#include "vfmgr/kernel/sysfs.hpp"
 #include "vfmgr/kernel/worker.hpp"
+#include "vfmgr/plan/host_view.hpp"
 
 namespace vfmgr {
+
+// Returns " in vfio_unregister_group_dev", from the task that sleeps deepest; empty when unknown.
+[[nodiscard]] std::string where_it_hangs(std::filesystem::path const& proc, std::int32_t pid);
+
+// A process other than this one that has a PF's sriov_numvfs open for writing.
+struct NumVfsWriter {
+    PciAddress pf;
+    std::int32_t pid = 0;
+    std::string comm;
+    bool operator==(NumVfsWriter const&) const = default;
+};
+// Leaves out processes whose descriptors can't be read: this explains, it does not guard.
+[[nodiscard]] std::vector<NumVfsWriter> find_numvfs_writers(LinuxKernelRoots const& roots);
+
+// A VF that is being unbound from its driver while a process has it open. The kernel waits for that
+// process, and so does any process that removes the VF or its PF. The driver's link is gone from
+// the start. When the PF's driver goes, so are the links between VF and PF [src pci/iov.c,
+// pci_iov_remove_virtfn]: `pf` no longer lists such a VF, so it is found by its address.
+struct HeldRemoval {
+    std::uint16_t vf = 0;
+    VfioHolder holder;
+    bool operator==(HeldRemoval const&) const = default;
+};
+[[nodiscard]] std::optional<HeldRemoval> find_held_removal(LinuxKernelRoots const& roots,
+                                                           PfState const& pf);
+[[nodiscard]] std::string describe(PciAddress const& pf, HeldRemoval const& removal);
+
+// A change of the number of VFs by another program that takes longer counts as a hang: a hundred
+// VFs of a driver that loads firmware settings for each take seconds.
+inline constexpr std::chrono::seconds hang_time{20};
+// The name of vfmgrd's workers (comm). vfmgrd itself detects their hangs.
+inline constexpr char const* worker_comm = "vfmgrd-worker";
+
+// "bash (pid 812) changes the number of VFs of 0000:01:00.0 and hangs in …".
+[[nodiscard]] std::string describe(LinuxKernelRoots const& roots, NumVfsWriter const& writer);
+
+// Starts worker processes, `vfmgrd-worker PF` or `vfmgrd-worker host`. Any thread.
 
 // "0000:01:00.0" or "host": the worker's argument, and the name of its lock.
 [[nodiscard]] std::string worker_word(KernelSubject const& subject);

@@ -4,7 +4,8 @@
 // vfmgr/kernel/KERNEL.md#switch-and-devlink.
 #pragma once
 
-#include "api/types/pf_info.hpp"
+#include "api/types/firmware.hpp"
+#include "api/types/pf.hpp"
 #include "vfmgr/netlink/socket.hpp"
 
 namespace vfmgr {
@@ -49,5 +50,18 @@ struct VfPort {
 [[nodiscard]] std::optional<VfPort> parse_vf_port(ByteView attributes, DevlinkDevice const& device);
 // Parses CTRL_CMD_GETFAMILY's: the family's message type.
 [[nodiscard]] std::optional<std::uint16_t> parse_family(ByteView attributes);
+
+// Reads the parameters that a driver offers through devlink. Some are the card's own settings (mlx5
+// has had enable_sriov and total_vfs since 2025). Read-only. Free functions that open a socket of
+// their own; any thread. Facts: vfmgr/kernel/KERNEL.md#switch-and-devlink.
+
+// Empty: no devlink, or a driver without parameters.
+[[nodiscard]] Result<std::vector<DevlinkParameter>> list_parameters(DevlinkDevice const& device,
+                                                                    Deadline deadline);
+
+// Parses the payload of DEVLINK_CMD_PARAM_GET's answer, behind its genlmsghdr: one parameter, once
+// for each mode that it has a value in. Empty unless it is of `device`.
+[[nodiscard]] std::vector<DevlinkParameter> parse_parameter(ByteView attributes,
+                                                            DevlinkDevice const& device);
 
 }  // namespace vfmgr

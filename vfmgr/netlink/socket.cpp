@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Netlink messages: attributes, requests, and the socket that carries them. One thread for each
+// socket.
 #include "vfmgr/netlink/socket.hpp"
 
 #include <fmt/format.h>
@@ -13,6 +15,109 @@
 #include <system_error>
 
 namespace vfmgr {
+namespace {
+
+constexpr std::size_t header_bytes = 4;
+constexpr std::uint16_t type_mask = 0x3fff;  // NLA_TYPE_MASK without its C cast
+
+std::size_t aligned(std::size_t size) {
+    return (size + 3) & ~std::size_t{3};
+}
+
+}  // namespace
+
+std::optional<IpAddress> ip_address_in(ByteView octets) {
+    if (octets.size() != 4 && octets.size() != 16) return std::nullopt;
+    IpAddress address;
+    address.family = octets.size() == 4 ? IpAddress::Family::v4 : IpAddress::Family::v6;
+    std::memcpy(address.octets.data(), octets.data(), octets.size());
+    return address;
+}
+
+std::uint8_t family_of(IpAddress const& address) {
+    return address.family == IpAddress::Family::v4 ? AF_INET : AF_INET6;
+}
+
+ByteView after(ByteView bytes, std::size_t size) {
+    auto const start = aligned(size);
+    return bytes.size() < start ? ByteView{} : bytes.subspan(start);
+}
+
+Attributes::Attributes(ByteView payload) {
+    while (auto const header = front_object<nlattr>(payload)) {
+        if (header->nla_len < header_bytes || header->nla_len > payload.size()) return;
+        attributes_.push_back({static_cast<std::uint16_t>(header->nla_type & type_mask),
+                               payload.subspan(header_bytes, header->nla_len - header_bytes)});
+        payload = payload.subspan(std::min(payload.size(), aligned(header->nla_len)));
+    }
+}
+
+std::optional<ByteView> Attributes::find(std::uint16_t type) const {
+    for (auto const& attribute : attributes_)
+        if (attribute.type == type) return attribute.value;
+    return std::nullopt;
+}
+
+std::optional<std::string> Attributes::text(std::uint16_t type) const {
+    auto const bytes = find(type);
+    if (!bytes) return std::nullopt;
+    std::string text;
+    for (auto const byte : *bytes) {
+        if (byte == std::byte{0}) break;
+        text += static_cast<char>(byte);
+    }
+    return text;
+}
+
+Attributes Attributes::nested(std::uint16_t type) const {
+    return Attributes(find(type).value_or(ByteView{}));
+}
+
+std::optional<MacAddress> Attributes::mac(std::uint16_t type) const {
+    auto const bytes = find(type);
+    if (!bytes || bytes->size() != sizeof(MacAddress::octets)) return std::nullopt;
+    MacAddress mac;
+    std::memcpy(mac.octets.data(), bytes->data(), bytes->size());
+    return mac;
+}
+
+std::optional<IpAddress> Attributes::ip(std::uint16_t type) const {
+    auto const bytes = find(type);
+    return bytes ? ip_address_in(*bytes) : std::nullopt;
+}
+
+NlRequest::NlRequest(std::uint16_t type, int flags)
+    : type_(type), flags_(static_cast<std::uint16_t>(flags | NLM_F_REQUEST | NLM_F_ACK)) {
+    append(bytes_of(nlmsghdr{}));
+}
+
+NlRequest& NlRequest::put_text(int type, std::string_view text) {
+    std::string const terminated(text);
+    return put_bytes(type, std::as_bytes(std::span(terminated.c_str(), terminated.size() + 1)));
+}
+
+NlRequest& NlRequest::put_ip(int type, IpAddress const& address) {
+    return put_bytes(type, std::as_bytes(std::span(address.octets).first(address.bits() / 8)));
+}
+
+void NlRequest::reserve(std::size_t octets) {
+    memory_.resize(std::max(octets, memory_.size()), boost::container::default_init);
+}
+
+ByteView NlRequest::numbered(std::uint32_t sequence, int more_flags) {
+    nlmsghdr const header{static_cast<std::uint32_t>(size_), type_,
+                          static_cast<std::uint16_t>(flags_ | more_flags), sequence, 0};
+    std::memcpy(memory_.data(), &header, sizeof header);
+    return whole();
+}
+
+void NlRequest::set_length(std::size_t at) {
+    auto const length = size_ - at;
+    complete_ = complete_ && length <= UINT16_MAX;
+    auto const stored = static_cast<std::uint16_t>(length);
+    std::memcpy(memory_.data() + at + offsetof(nlattr, nla_len), &stored, sizeof stored);
+}
+
 namespace {
 
 constexpr int dump_attempts_max = 10;

@@ -6,8 +6,7 @@
 #include <boost/container/flat_map.hpp>
 #include <span>
 
-#include "api/types/vf_spec.hpp"
-#include "api/types/vf_state.hpp"
+#include "api/types/vf.hpp"
 #include "vfmgr/netlink/socket.hpp"
 
 namespace vfmgr {

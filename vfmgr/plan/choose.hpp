@@ -1,15 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the choices that an attachment leaves to vfmgr: which VF, which MAC or GUID, which address.
-// Pure and stable: equal input gives an equal choice, so a dry run shows what the real run does.
+// Arithmetic on the members of a VfSpec. Pure.
 #pragma once
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
+#include "api/types/verification.hpp"
+#include "api/types/vf.hpp"
 #include "vfmgr/plan/desired_state.hpp"
 #include "vfmgr/plan/host_view.hpp"
 
 namespace vfmgr {
+
+// Replaces the zero MAC with drivers that refuse that one, as libvirt does.
+inline constexpr MacAddress stand_in_mac{{0x02, 0, 0, 0, 0, 0}};
+// True when the driver reports the desired MAC, or its stand-in; false when it reports none.
+[[nodiscard]] bool mac_holds(VfSpec const& desired, VfSpec const& reported);
+
+// Decides by name, which is all there is of a requested driver: "vfio-pci", "mlx5_vfio_pci".
+[[nodiscard]] bool names_vfio_driver(std::string_view driver);
+
+// Returns the members of `values` that `mask` has: the old values of what will be set.
+[[nodiscard]] VfSpec only_members_of(VfSpec const& mask, VfSpec values);
+// Returns the members of `desired` whose value is not the one that `now` reports.
+[[nodiscard]] VfSpec differing(VfSpec desired, VfSpec const& now);
+// None differs.
+[[nodiscard]] bool holds(VfSpec const& desired, VfSpec const& now);
+
+// Decides whether a VF's figures fell against those of its own earlier runs. Pure.
+
+// Returns one warning for each bandwidth or latency of a passed test of `run` that is clearly worse
+// than before. `earlier`: the same VF's runs, the latest first, without `run`. Compares only with
+// those that passed over the same path against the same responder: the last 10 that have the
+// figure. With fewer than 5 there is no warning.
+[[nodiscard]] std::vector<Warning> slower_than_before(Verification const& run,
+                                                      std::vector<Verification> const& earlier);
+
+// Makes the choices that an attachment leaves to vfmgr: which VF, which MAC or GUID, which address.
+// Pure and stable: equal input gives an equal choice, so a dry run shows what the real run does.
 
 // Returns `requested` if it is free, otherwise the lowest free VF. Points into `pf`.
 [[nodiscard]] Result<VfState const*> choose_vf(HostView const& host, DesiredState const& desired,

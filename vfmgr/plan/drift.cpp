@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
+#include "vfmgr/plan/choose.hpp"
 #include "vfmgr/plan/links.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
 #include "vfmgr/plan/plan.hpp"
-#include "vfmgr/plan/vf_values.hpp"
 
 namespace vfmgr {
 namespace {

@@ -1,11 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/plan/host_view.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <map>
+#include <ranges>
+#include <set>
 
 #include "api/types/json.hpp"
+#include "vfmgr/plan/plan.hpp"
 
 namespace vfmgr {
+
+template <class F, Of<NetdevState> V>
+void fields(F& f, V& netdev) {
+    f.value("ethernet", netdev.ethernet);
+    f.value("loopback", netdev.loopback);
+    f.value("up", netdev.up);
+    f.nullable("controller", netdev.controller);
+    f.nullable("parent", netdev.parent);
+    f.nullable("pci", netdev.pci);
+}
+
+template <class F, Of<HostNetworkView> V>
+void fields(F& f, V& network) {
+    f.value("netdevs", network.netdevs);
+    f.value("rdma", network.rdma);
+    f.nullable("rxe_module", network.rxe_module);
+    f.nullable("siw_module", network.siw_module);
+    f.value("stale", network.stale);
+    f.value("stale_reason", network.stale_reason);
+    f.value("observed_at", network.observed_at);
+}
+
+template struct Json<NetdevState>;
+template struct Json<HostNetworkView>;
 
 PfState const* find_pf(HostView const& view, PciAddress const& pf) {
     auto const found = view.kernel.pfs.find(pf);
@@ -129,5 +160,135 @@ template struct Json<RdmaListener>;
 template struct Json<HostInterface>;
 template struct Json<PfState>;
 template struct Json<HostRoute>;
+
+Result<PfState const*> readable_pf(HostView const& host, PciAddress const& pf) {
+    auto const* state = find_pf(host, pf);
+    if (!state) {
+        std::vector<std::string> known;
+        for (auto const& [address, other] : host.kernel.pfs)
+            known.push_back(fmt::format("{} ({})", to_string(address), other.info.ifname));
+        return fail(Problem::not_found,
+                    fmt::format("there is no SR-IOV capable device at {}", to_string(pf)),
+                    known.empty() ? "this host has none; enable SR-IOV in the card's firmware"
+                                  : fmt::format("use one of: {}", fmt::join(known, ", ")));
+    }
+    if (state->stuck)
+        return fail(Problem::pf_stuck, fmt::format("{} is stuck: {}", to_string(pf), *state->stuck),
+                    "end what holds its VFs, or reboot the host; VFs of other PFs can be attached");
+    if (state->stale)
+        return fail(Problem::unavailable,
+                    fmt::format("{} can't be read: {}", to_string(pf), state->stale_reason),
+                    "try again when the kernel answers for this device");
+    return state;
+}
+
+Result<VmInfo const*> readable_vm(HostView const& host, std::string_view name_or_uuid) {
+    if (host.hypervisor.stale)
+        return fail(Problem::unavailable,
+                    fmt::format("libvirt can't be queried: {}", host.hypervisor.stale_reason),
+                    "start libvirtd and try again");
+    if (auto const* vm = find_vm(host, name_or_uuid)) return vm;
+    return fail(Problem::not_found, fmt::format("libvirt knows no VM {}", name_or_uuid),
+                "virsh list --all shows the VMs of this host");
+}
+
+// The kernel creates and removes VFs of one PF at a time: a task that hangs in it blocks all others
+// (vfmgr/kernel/KERNEL.md#locks).
+Result<void> require_free_pci(HostView const& host) {
+    for (auto const& [pci, pf] : host.kernel.pfs)
+        if (pf.pci_busy)
+            return fail(
+                Problem::pci_busy,
+                fmt::format("no VFs can be created or removed on this host: {} is stuck: {}",
+                            to_string(pci), pf.stuck.value_or("")),
+                "end what holds the VFs of that PF, or reboot the host; existing VFs can "
+                "be attached");
+    return {};
+}
+
+Result<void> require_free_port(VmInfo const& vm) {
+    if (vm.free_pcie_ports > 0) return {};
+    return fail(Problem::unsupported,
+                fmt::format("VM {} has no free PCIe port for a hot-plugged device", vm.name),
+                "add <controller type='pci' model='pcie-root-port'/> to its XML, shut it down and "
+                "start it again, or attach with persistence config while it is shut off");
+}
+
+// Collects all uses of VFs, none of which is ever ignored: our attachments, libvirt's live and
+// persistent XML of every domain, and processes that hold the VF's VFIO group. The kernel protects
+// nothing (vfmgr/kernel/KERNEL.md#vfs-in-use).
+
+namespace {
+
+struct VmUse {
+    VmInfo const* vm;
+    bool live;
+};
+
+// Indexed by VF: each observation queries every VF of the host.
+struct Users {
+    std::multimap<VfId, Attachment const*> attachments;
+    std::multimap<PciAddress, VmUse> vms;
+};
+
+Users users_of(HostView const& host, DesiredState const& desired, PciAddress const& pf) {
+    Users users;
+    for (auto const& [id, attachment] : desired.attachments)
+        if (attachment.vf.pf == pf) users.attachments.emplace(attachment.vf, &attachment);
+    for (auto const& [uuid, vm] : host.hypervisor.vms) {
+        for (auto const& hostdev : vm.live) users.vms.emplace(hostdev.pci, VmUse{&vm, true});
+        for (auto const& hostdev : vm.config) users.vms.emplace(hostdev.pci, VmUse{&vm, false});
+    }
+    return users;
+}
+
+template <class Map>
+auto found_in(Map const& map, typename Map::key_type const& key) {
+    auto const [first, last] = map.equal_range(key);
+    return std::ranges::subrange(first, last);
+}
+
+void uses_of(std::vector<VfUse>& uses, Users const& users, DesiredState const& desired,
+             VfId const& id, VfState const& vf) {
+    for (auto const& [_, attachment] : found_in(users.attachments, id))
+        uses.push_back(
+            {id, fmt::format("attached to {} (attachment {})", attachment->vm, attachment->id)});
+    for (auto const& [_, use] : found_in(users.vms, vf.pci)) {
+        if (use.live)
+            uses.push_back({id, fmt::format("in the running VM {}", use.vm->name)});
+        else
+            uses.push_back({id,
+                            fmt::format("in the persistent configuration of VM {}", use.vm->name),
+                            use.vm->uuid});
+    }
+    for (auto const& holder : vf.holders)
+        uses.push_back({id, fmt::format("held open by {} (pid {})", holder.comm, holder.pid)});
+    if (auto it = desired.quarantine.find(id); it != desired.quarantine.end())
+        uses.push_back({id, fmt::format("in quarantine: {}", it->second.reason)});
+}
+
+}  // namespace
+
+std::vector<VfUse> vf_uses(HostView const& host, DesiredState const& desired,
+                           PciAddress const& pf) {
+    std::vector<VfUse> uses;
+    auto const* state = find_pf(host, pf);
+    if (!state) return uses;
+    auto const users = users_of(host, desired, pf);
+    for (auto const& vf : state->vfs) uses_of(uses, users, desired, VfId{pf, vf.index}, vf);
+    return uses;
+}
+
+std::optional<BindVfs> bind_unused(HostView const& host, DesiredState const& desired,
+                                   PfState const& pf, PfSpec const& spec) {
+    if (!spec.vf_driver) return std::nullopt;
+    std::set<std::uint16_t> used;
+    for (auto const& use : vf_uses(host, desired, pf.info.pci)) used.insert(use.vf.index);
+    BindVfs bind{pf.info.pci, {}, spec.vf_driver};
+    for (auto const& vf : pf.vfs)
+        if (vf.driver != spec.vf_driver && !used.contains(vf.index)) bind.vfs.push_back(vf.index);
+    if (bind.vfs.empty()) return std::nullopt;
+    return bind;
+}
 
 }  // namespace vfmgr

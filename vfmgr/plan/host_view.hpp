@@ -1,19 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// The observed state of the host: an immutable snapshot of kernel and hypervisor, read by the
-// planner and by every GET. Shared as std::shared_ptr<HostView const>; any thread.
+// The host's network devices, as far as software RDMA links need them, and all RDMA devices: a part
+// of HostView. Values; any thread.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "api/types/addresses.hpp"
 #include "api/types/json_fwd.hpp"
-#include "api/types/pf_info.hpp"
+#include "api/types/pf.hpp"
+#include "api/types/rdma.hpp"
+#include "api/types/time.hpp"
 #include "api/types/vm_info.hpp"
-#include "vfmgr/plan/host_network.hpp"
 #include "vfmgr/plan/step.hpp"
 
 namespace vfmgr {
+
+struct NetdevState {
+    bool ethernet = false;
+    bool loopback = false;
+    bool up = false;                        // administratively
+    std::optional<std::string> controller;  // the bond or bridge that it is part of
+    std::optional<std::string> parent;      // of a VLAN device; "" when in another namespace
+    std::optional<PciAddress> pci;          // of the function it belongs to
+    bool operator==(NetdevState const&) const = default;
+};
+
+struct HostNetworkView {
+    std::map<std::string, NetdevState> netdevs;
+    std::map<std::string, ObservedRdmaLink> rdma;  // hardware ones, too: their names are taken
+    // Whether the kernel has the module or can load it; absent: this process can't find out.
+    std::optional<bool> rxe_module;
+    std::optional<bool> siw_module;
+    bool stale = false;  // not readable now; the rest is from observed_at
+    std::string stale_reason;
+    Time observed_at{};
+    bool operator==(HostNetworkView const&) const = default;
+};
+
+extern template struct Json<NetdevState>;
+extern template struct Json<HostNetworkView>;
+
+// The observed state of the host: an immutable snapshot of kernel and hypervisor, read by the
+// planner and by every GET. Shared as std::shared_ptr<HostView const>; any thread.
 
 struct PeerEntry {  // a route with a permanent neighbour entry, as AddPeer makes it
     IpAddress address;
@@ -124,5 +156,18 @@ template <>
 void Json<KernelView>::write(nlohmann::json& out, KernelView const& view);
 template <>
 void Json<KernelView>::read(JsonReader& reader, KernelView& view);
+
+// Returns the parts of the view that a plan starts from, or the refusal when they are missing or
+// stale. Pure.
+
+// Points into `host`.
+[[nodiscard]] Result<PfState const*> readable_pf(HostView const& host, PciAddress const& pf);
+[[nodiscard]] Result<VmInfo const*> readable_vm(HostView const& host,
+                                                std::string_view name_or_uuid);
+
+// Checks that VFs can be made and removed now: no other PF blocks it.
+[[nodiscard]] Result<void> require_free_pci(HostView const& host);
+// Checks that one more device can be plugged into the running VM.
+[[nodiscard]] Result<void> require_free_port(VmInfo const& vm);
 
 }  // namespace vfmgr

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <map>
 
+#include "vfmgr/plan/choose.hpp"
 #include "vfmgr/plan/plan.hpp"
-#include "vfmgr/plan/vf_values.hpp"
 
 namespace vfmgr {
 namespace {

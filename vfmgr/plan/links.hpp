@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "api/types/verification.hpp"
 #include "vfmgr/plan/desired_state.hpp"
 #include "vfmgr/plan/host_view.hpp"
 
@@ -66,5 +67,12 @@ struct DesiredLinks {
 // Returns those that no operation makes or ends now, by VF.
 [[nodiscard]] std::vector<Attachment> attached_on(DesiredState const& desired,
                                                   PciAddress const& pf);
+
+// Decides whether traffic from a VF to another responder leaves the NIC. Pure.
+
+// Decides by the responder's MAC: internal_switch when it belongs to one of this host's PFs or VFs,
+// wire when it belongs to none. nullopt, not known: it has none, or some VF's MAC is not reported.
+[[nodiscard]] std::optional<TestPath> path_to(std::optional<MacAddress> const& responder,
+                                              HostView const& host);
 
 }  // namespace vfmgr

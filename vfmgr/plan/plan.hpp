@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "api/types/certificate.hpp"
-#include "api/types/history_event.hpp"
+#include "api/types/attachment.hpp"
+#include "api/types/operation.hpp"
 #include "vfmgr/plan/desired_state.hpp"
 #include "vfmgr/plan/host_view.hpp"
 #include "vfmgr/plan/step.hpp"

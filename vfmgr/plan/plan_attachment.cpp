@@ -6,12 +6,11 @@
 #include <utility>
 
 #include "vfmgr/plan/choose.hpp"
+#include "vfmgr/plan/host_view.hpp"
 #include "vfmgr/plan/links.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
 #include "vfmgr/plan/plan.hpp"
-#include "vfmgr/plan/readable.hpp"
 #include "vfmgr/plan/schedule.hpp"
-#include "vfmgr/plan/vf_values.hpp"
 
 namespace vfmgr {
 namespace {

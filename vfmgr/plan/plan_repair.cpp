@@ -8,12 +8,12 @@
 #include <map>
 #include <utility>
 
+#include "vfmgr/plan/choose.hpp"
 #include "vfmgr/plan/drift.hpp"
+#include "vfmgr/plan/host_view.hpp"
 #include "vfmgr/plan/links.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
 #include "vfmgr/plan/plan.hpp"
-#include "vfmgr/plan/readable.hpp"
-#include "vfmgr/plan/vf_values.hpp"
 
 namespace vfmgr {
 namespace {

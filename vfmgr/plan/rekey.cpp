@@ -7,9 +7,8 @@
 #include <algorithm>
 #include <set>
 
-#include "vfmgr/plan/gone.hpp"
+#include "vfmgr/plan/host_view.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
-#include "vfmgr/plan/readable.hpp"
 
 namespace vfmgr {
 namespace {

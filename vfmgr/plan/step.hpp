@@ -10,8 +10,8 @@
 #include "api/types/attachment.hpp"
 #include "api/types/firmware.hpp"
 #include "api/types/json_fwd.hpp"
-#include "api/types/pf_info.hpp"
-#include "api/types/rdma_link.hpp"
+#include "api/types/pf.hpp"
+#include "api/types/rdma.hpp"
 
 namespace vfmgr {
 

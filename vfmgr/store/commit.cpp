@@ -2,7 +2,7 @@
 // Store::commit and its inverse, load: desired state, operations, journal, verifications.
 #include <algorithm>
 
-#include "vfmgr/store/documents.hpp"
+#include "vfmgr/store/database.hpp"
 
 namespace vfmgr {
 

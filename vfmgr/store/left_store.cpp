@@ -9,7 +9,7 @@
 #include <iterator>
 
 #include "api/os/descriptor.hpp"
-#include "vfmgr/store/documents.hpp"
+#include "vfmgr/store/database.hpp"
 
 namespace vfmgr {
 namespace {

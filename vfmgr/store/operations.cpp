@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/types/json.hpp"
-#include "vfmgr/store/documents.hpp"
+#include "vfmgr/store/database.hpp"
 
 namespace vfmgr {
 

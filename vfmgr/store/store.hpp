@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "api/types/history_event.hpp"
 #include "api/types/operation.hpp"
 #include "vfmgr/plan/desired_state.hpp"
 #include "vfmgr/plan/step.hpp"

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "guest-tools/verify/mlx5.hpp"
+#include "vfmgr/rdma/dc.hpp"
 
 namespace vfmgr::fakes {
 

@@ -13,11 +13,11 @@
 #include <random>
 
 #include "api/os/socket_address.hpp"
-#include "api/types/interop.hpp"
-#include "guest-tools/interop/lines.hpp"
-#include "guest-tools/interop/tcp_stream.hpp"
-#include "guest-tools/verify/memory.hpp"
-#include "guest-tools/verify/queue_pair.hpp"
+#include "api/types/rdma.hpp"
+#include "vfmgr/proof/interop/lines.hpp"
+#include "vfmgr/proof/interop/tcp_stream.hpp"
+#include "vfmgr/rdma/memory.hpp"
+#include "vfmgr/rdma/queue_pair.hpp"
 
 namespace {
 

@@ -22,9 +22,9 @@
 
 #include "api/types/json.hpp"
 #include "guest-tools/net/host_client.hpp"
-#include "guest-tools/verify/await_turn.hpp"
-#include "guest-tools/verify/payload.hpp"
-#include "guest-tools/verify/session.hpp"
+#include "vfmgr/proof/random_payload.hpp"
+#include "vfmgr/proof/session.hpp"
+#include "vfmgr/proof/turns.hpp"
 
 namespace {
 

@@ -23,7 +23,7 @@
 #include "api/os/descriptor.hpp"
 #include "api/types/json.hpp"
 #include "guest-tools/net/host_client.hpp"
-#include "guest-tools/verify/device.hpp"
+#include "vfmgr/rdma/device.hpp"
 
 namespace {
 

@@ -18,8 +18,7 @@
 #include <string>
 
 #include "api/os/descriptor.hpp"
-#include "api/types/ip_address.hpp"
-#include "api/types/mac_address.hpp"
+#include "api/types/addresses.hpp"
 
 namespace {
 

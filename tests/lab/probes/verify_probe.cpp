@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "api/os/random.hpp"
-#include "guest-tools/verify/await_turn.hpp"
-#include "guest-tools/verify/responder.hpp"
-#include "guest-tools/verify/session.hpp"
+#include "vfmgr/proof/host/responder.hpp"
+#include "vfmgr/proof/session.hpp"
+#include "vfmgr/proof/turns.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/checks/bundle.hpp"
+#include "vfmgr/machine/bundle.hpp"
 
 #include <gtest/gtest.h>
 

@@ -12,9 +12,9 @@
 #include <regex>
 #include <sstream>
 
-#include "vfmgr/checks/bundle.hpp"
 #include "vfmgr/checks/doctor.hpp"
-#include "vfmgr/checks/sources.hpp"
+#include "vfmgr/machine/bundle.hpp"
+#include "vfmgr/machine/sources.hpp"
 
 namespace vfmgr::checks {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests the collector on trees that tests make: what is there, what is absent, what is forbidden.
-#include "vfmgr/checks/collect.hpp"
+#include "vfmgr/machine/collect.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,10 +9,10 @@
 #include <fstream>
 
 #include "tests/unit/temporary_folder.hpp"
-#include "vfmgr/checks/command.hpp"
-#include "vfmgr/checks/files.hpp"
-#include "vfmgr/checks/find_owners.hpp"
-#include "vfmgr/checks/machine.hpp"
+#include "vfmgr/machine/command.hpp"
+#include "vfmgr/machine/files.hpp"
+#include "vfmgr/machine/machine.hpp"
+#include "vfmgr/machine/sriov_owners.hpp"
 
 namespace vfmgr::checks {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/checks/firmware.hpp"
+#include "vfmgr/machine/firmware.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "vfmgr/checks/machine.hpp"
+#include "vfmgr/machine/machine.hpp"
 
 namespace vfmgr::checks {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/checks/log_lines.hpp"
+#include "vfmgr/machine/driver_log.hpp"
 
 #include <gtest/gtest.h>
 

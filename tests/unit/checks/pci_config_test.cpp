@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/checks/pci_config.hpp"
+#include "vfmgr/machine/pci_config.hpp"
 
 #include <gtest/gtest.h>
 

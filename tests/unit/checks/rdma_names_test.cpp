@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All names of an RDMA port in one row, for machines made up for these tests.
-#include "vfmgr/checks/rdma_names.hpp"
+#include "vfmgr/machine/rdma_names.hpp"
 
 #include <gtest/gtest.h>
 #include <rdma/rdma_netlink.h>
@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "api/types/json.hpp"
-#include "vfmgr/checks/rdma_ports.hpp"
-#include "vfmgr/netlink/nl_request.hpp"
+#include "vfmgr/machine/rdma_ports.hpp"
+#include "vfmgr/netlink/socket.hpp"
 
 namespace vfmgr::checks {
 namespace {

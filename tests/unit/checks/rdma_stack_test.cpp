@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/checks/rdma_stack.hpp"
+#include "vfmgr/machine/rdma_stack.hpp"
 
 #include <gtest/gtest.h>
 
-#include "vfmgr/checks/pci_resource.hpp"
 #include "vfmgr/checks/peermem.hpp"
+#include "vfmgr/machine/pci_config.hpp"
 
 namespace vfmgr::checks {
 namespace {

@@ -4,9 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "vfmgr/checks/bundle.hpp"
-#include "vfmgr/checks/redact.hpp"
-#include "vfmgr/checks/secret_names.hpp"
+#include "vfmgr/machine/bundle.hpp"
+#include "vfmgr/machine/redact.hpp"
 
 namespace vfmgr::checks {
 namespace {

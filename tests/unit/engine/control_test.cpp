@@ -197,6 +197,34 @@ TEST(Control, AFullQueueKeepsAPlaceForWhoHasNothingInIt) {
     EXPECT_TRUE(queue.empty());
 }
 
+TEST(Control, PublishesAndWakesOnlyWhenSomethingChanged) {
+    example::TemporaryFolder const folder;
+    auto const control = start(folder);
+    int asked = 0, changes = 0;
+    control->on_change([&] { ++changes; });
+    control->watch(Deadline::max(), [&](Control::State&, Watch why) {
+        ++asked;
+        return why == Watch::expired;
+    });
+    auto const nothing = [](Control::State&) { return true; };
+    control->wait(nothing);
+    auto const before = control->snapshot();
+    int const asked_before = asked, changes_before = changes;
+    for (int i = 0; i < 3; ++i) control->wait(nothing);
+    EXPECT_EQ(control->snapshot().desired, before.desired) << "the same object, not a copy";
+    EXPECT_EQ(control->snapshot().runs, before.runs);
+    EXPECT_EQ(std::pair(asked, changes), std::pair(asked_before, changes_before));
+    control->wait([](Control::State& state) { return (state.set_run("a", PendingRun{}), true); });
+    control->wait(nothing);
+    EXPECT_TRUE(control->snapshot().runs->contains("a"));
+    EXPECT_EQ(std::pair(asked, changes), std::pair(asked_before + 1, changes_before + 1));
+    control->publish(pfs_at(1), std::nullopt, {at(1), at(1)});
+    control->wait(nothing);
+    control->wait(nothing);
+    EXPECT_EQ(std::pair(asked, changes), std::pair(asked_before + 2, changes_before + 2));
+    control->expire_watches();
+}
+
 TEST(Control, AWatcherGoesWithItsClient) {
     example::TemporaryFolder const folder;
     auto const control = start(folder);

@@ -25,7 +25,7 @@ struct DetachTest : testing::Test {
         return bench.desired().attachments.begin()->first;
     }
     [[nodiscard]] std::map<std::string, PendingRun> runs() {
-        return bench.engine.control().wait([](Control::State& state) { return state.runs; });
+        return bench.engine.control().wait([](Control::State& state) { return state.runs(); });
     }
     void report(std::string const& attachment, std::string const& run) {
         Verification report;

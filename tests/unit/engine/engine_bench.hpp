@@ -112,10 +112,10 @@ class Bench {
     // Answers the next run of any attachment, as the guest plane would.
     void guest_reports(Verdict verdict, std::map<std::string, double> const& figures = {}) {
         engine.control().watch(Deadline::max(), [=, this](Control::State& state, Watch) {
-            if (state.runs.empty()) return false;
+            if (state.runs().empty()) return false;
             Verification report;
-            report.attachment = state.runs.begin()->first;
-            report.run = state.runs.begin()->second.run;
+            report.attachment = state.runs().begin()->first;
+            report.run = state.runs().begin()->second.run;
             report.verdict = verdict;
             report.tests = {
                 {"rdma_write", verdict, Judge::host, 1 << 20, 0, figures, "bytes differ", ""}};

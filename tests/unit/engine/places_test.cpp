@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places of operations: one that waits for a guest blocks no other work, and nothing blocks a
 // detach.
-#include "vfmgr/engine/places.hpp"
+#include "vfmgr/engine/claims.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -55,8 +55,8 @@ struct RemoteVerify : testing::Test {
 TEST_F(RemoteVerify, TheRunKnowsWhoAnswers) {
     std::promise<PendingRun> begun;
     bench->engine.control().watch(Deadline::max(), [&](Control::State& state, Watch) {
-        if (state.runs.empty()) return false;
-        begun.set_value(state.runs.begin()->second);
+        if (state.runs().empty()) return false;
+        begun.set_value(state.runs().begin()->second);
         return true;
     });
     bench->guest_reports(Verdict::pass);

@@ -98,8 +98,8 @@ TEST_F(RevisionTest, ATimedOutVerificationEndsItsOwnRunOnly) {
     auto const id = bench->desired().attachments.begin()->first;
     auto const first = bench->submit(Verify{id, 1}).value().operation->id;
     bench->engine.control().watch(Deadline::max(), [id](Control::State& state, Watch) {
-        if (!state.runs.contains(id)) return false;
-        state.runs[id] = PendingRun{"newer", "nonce", {}, Time::max(), Profile::default_, {}};
+        if (!state.runs().contains(id)) return false;
+        state.set_run(id, PendingRun{"newer", "nonce", {}, Time::max(), Profile::default_, {}});
         return true;
     });
     EXPECT_EQ(bench->ended(first).problem->problem, Problem::timed_out);

@@ -64,7 +64,7 @@ struct ScheduleTest : testing::Test {
         settle();
     }
     std::map<std::string, PendingRun> runs() {
-        return bench->engine.control().wait([](Control::State& state) { return state.runs; });
+        return bench->engine.control().wait([](Control::State& state) { return state.runs(); });
     }
     std::vector<ScheduledRun> told() {
         return bench->engine.control().wait(
@@ -209,8 +209,8 @@ TEST_F(ScheduleTest, ARunThatSomebodyAskedForCountsAndIsNotDisturbed) {
     pass(50s);
     std::promise<void> begun;
     bench->engine.control().watch(Deadline::max(), [&](Control::State& state, Watch) {
-        if (!state.runs.empty()) begun.set_value();
-        return !state.runs.empty();
+        if (!state.runs().empty()) begun.set_value();
+        return !state.runs().empty();
     });
     auto const asked = bench->submit(Verify{id, 120})->operation->id;
     begun.get_future().get();
@@ -229,7 +229,7 @@ TEST_F(ScheduleTest, ARunThatSomebodyAskedForCountsAndIsNotDisturbed) {
 TEST_F(ScheduleTest, ARunThatAGuestBeganAndNeverEndsHoldsNothingUp) {
     auto const id = attach(0, 60);
     auto const begin = [&](Control::State& state) {
-        state.runs[id] = PendingRun{"theirs", "nonce", clock.now(), clock.now() + 10min, {}, {}};
+        state.set_run(id, PendingRun{"theirs", "nonce", clock.now(), clock.now() + 10min, {}, {}});
         return true;
     };
     bench->engine.control().wait(begin);
@@ -273,7 +273,10 @@ TEST_F(ScheduleTest, TheStoreKnowsTheLastRunAfterARestart) {
     EXPECT_THAT(runs(), IsEmpty());
     pass(1s);
     EXPECT_EQ(runs().count(id), 1U);
-    bench->engine.control().wait([](Control::State& state) { return (state.runs.clear(), true); });
+    bench->engine.control().wait([](Control::State& state) {
+        for (auto const& [id, run] : std::map(state.runs())) state.erase_run(id);
+        return true;
+    });
     open();
     look();
     pass(0s);
@@ -315,8 +318,8 @@ struct RealSchedule : ScheduleTest {
 TEST_F(RealSchedule, TheControlThreadWakesForIt) {
     std::promise<std::string> begun;
     bench->engine.control().watch(Deadline::max(), [&](Control::State& state, Watch) {
-        if (!state.runs.empty()) begun.set_value(state.runs.begin()->first);
-        return !state.runs.empty();
+        if (!state.runs().empty()) begun.set_value(state.runs().begin()->first);
+        return !state.runs().empty();
     });
     auto const id = attach(0, 1);
     auto first = begun.get_future();

@@ -11,10 +11,10 @@
 #include <future>
 #include <nlohmann/json.hpp>
 
+#include "api/types/guest.hpp"
 #include "api/types/json.hpp"
-#include "api/types/stream.hpp"
-#include "guest-tools/verify/session.hpp"
 #include "service/guest/plane.hpp"
+#include "vfmgr/proof/session.hpp"
 
 namespace vfmgr::plane_test {
 

@@ -8,8 +8,7 @@
 #include <cmath>
 
 #include "api/types/json.hpp"
-#include "guest-tools/gpu/all_reduce_process.hpp"
-#include "guest-tools/gpu/all_reduce_values.hpp"
+#include "guest-tools/gpu/all_reduce_rank.hpp"
 #include "guest-tools/gpu/gpu_memory.hpp"
 #include "tests/unit/guest-tools/standin_gpu.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two NICs of one machine on one network: what each sends by ARP. A veth is a NIC and its wire.
-#include "guest-tools/net/arp_settings.hpp"
+#include "guest-tools/net/address_check.hpp"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/verify/cm_ping.hpp"
+#include "vfmgr/proof/reachability.hpp"
 
 #include <gmock/gmock.h>
 

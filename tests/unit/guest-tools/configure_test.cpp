@@ -4,10 +4,10 @@
 
 #include <gmock/gmock.h>
 
-#include "guest-tools/net/arp_settings.hpp"
+#include "guest-tools/net/address_check.hpp"
 #include "tests/unit/netlink/two_nics.hpp"
 #include "tests/unit/temporary_folder.hpp"
-#include "vfmgr/netlink/source_route.hpp"
+#include "vfmgr/netlink/ip.hpp"
 
 namespace vfmgr::guest {
 namespace {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/verify/device.hpp"
+#include "vfmgr/rdma/device.hpp"
 
 #include <gmock/gmock.h>
 
-#include "guest-tools/verify/completion.hpp"
-#include "guest-tools/verify/latency.hpp"
-#include "guest-tools/verify/ticks.hpp"
+#include "vfmgr/proof/latency.hpp"
+#include "vfmgr/rdma/completion.hpp"
 
 namespace vfmgr::verify {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/verify/echo.hpp"
+#include "vfmgr/proof/echo.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "guest-tools/verify/digest.hpp"
+#include "vfmgr/proof/random_payload.hpp"
 
 namespace vfmgr::verify {
 namespace {

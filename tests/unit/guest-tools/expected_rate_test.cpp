@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/verify/expected_rate.hpp"
+#include "vfmgr/proof/bandwidth.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ TEST(ExpectedRate, WhatIsNotSaidIsNotKnown) {
 TEST(ExpectedRate, IsThePortsLessWhatIsAroundEachPacket) {
     auto const limit = expected_rate(connectx(), Flow::out);
     ASSERT_TRUE(limit);
-    // 98.0 % at path MTU 4096 (guest-tools/verify/RDMA.md#packet-overhead).
+    // 98.0 % at path MTU 4096 (vfmgr/rdma/RDMA.md#packet-overhead).
     EXPECT_NEAR(limit->mbps, 98'000, 40);
     EXPECT_EQ(limit->what, "the port (100000 Mbit/s)");
     auto small = connectx();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/verify/faults.hpp"
+#include "vfmgr/rdma/faults.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

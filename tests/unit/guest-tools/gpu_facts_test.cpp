@@ -8,7 +8,7 @@
 
 #include "guest-tools/gpu/gpu_text.hpp"
 #include "tests/unit/guest-tools/standin_gpu.hpp"
-#include "vfmgr/checks/bundle.hpp"
+#include "vfmgr/machine/bundle.hpp"
 
 namespace vfmgr::guest::gpu {
 namespace {

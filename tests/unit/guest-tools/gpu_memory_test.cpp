@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "guest-tools/gpu/dma_buf.hpp"
-#include "guest-tools/gpu/dma_buf_info.hpp"
 #include "guest-tools/gpu/gpu_payload.hpp"
 #include "tests/standin/dma_buf.hpp"
 #include "tests/unit/guest-tools/standin_gpu.hpp"

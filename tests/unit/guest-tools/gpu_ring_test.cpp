@@ -8,9 +8,9 @@
 #include <future>
 #include <random>
 
-#include "guest-tools/stream/packet.hpp"
-#include "guest-tools/stream/receive.hpp"
-#include "guest-tools/stream/send.hpp"
+#include "guest-tools/traffic/pacer.hpp"
+#include "guest-tools/traffic/receive.hpp"
+#include "guest-tools/traffic/send.hpp"
 #include "tests/unit/guest-tools/standin_gpu.hpp"
 
 namespace vfmgr::guest::gpu {

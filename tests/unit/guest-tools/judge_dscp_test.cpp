@@ -2,7 +2,7 @@
 // A report's statement about the tested traffic class. Whether the run passed does not matter here.
 #include <gmock/gmock.h>
 
-#include "guest-tools/verify/judge.hpp"
+#include "vfmgr/proof/host/judge.hpp"
 
 namespace vfmgr::verify {
 namespace {

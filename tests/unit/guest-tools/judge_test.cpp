@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every way in which a guest may fail or cheat, and the exact reason that the host gives.
-#include "guest-tools/verify/judge.hpp"
+#include "vfmgr/proof/host/judge.hpp"
 
 #include <gmock/gmock.h>
 

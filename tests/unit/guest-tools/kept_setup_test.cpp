@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "guest-tools/net/network_files.hpp"
+#include "guest-tools/net/kept_setup.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
 namespace vfmgr::guest {

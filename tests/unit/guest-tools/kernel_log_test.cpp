@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/verify/kernel_log.hpp"
+#include "vfmgr/rdma/faults.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

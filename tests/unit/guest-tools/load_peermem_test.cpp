@@ -12,10 +12,9 @@
 #include <thread>
 
 #include "guest-tools/gpu/at_boot.hpp"
-#include "guest-tools/gpu/load_refusals.hpp"
-#include "guest-tools/gpu/module_watch.hpp"
+#include "guest-tools/gpu/load_peermem.hpp"
 #include "tests/unit/temporary_folder.hpp"
-#include "vfmgr/checks/bundle.hpp"
+#include "vfmgr/machine/bundle.hpp"
 
 namespace vfmgr::guest::gpu {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/verify/locality.hpp"
+#include "vfmgr/proof/latency.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "guest-tools/verify/netdev_stack.hpp"
 #include "tests/unit/temporary_folder.hpp"
+#include "vfmgr/rdma/counters.hpp"
 
 namespace vfmgr::verify {
 namespace {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "guest-tools/net/records.hpp"
+#include "guest-tools/net/vf_report.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
 namespace vfmgr::guest {

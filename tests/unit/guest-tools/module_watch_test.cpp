@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel's events wake a thread that waits for modules. These are events of a network device,
 // which arrive on the same sockets: a test can't load a module.
-#include "guest-tools/gpu/module_watch.hpp"
+#include "guest-tools/gpu/at_boot.hpp"
 
 #include <fstream>
 #include <thread>

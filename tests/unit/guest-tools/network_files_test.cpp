@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/net/network_files.hpp"
+#include "guest-tools/net/kept_setup.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/verify/payload.hpp"
+#include "vfmgr/proof/random_payload.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

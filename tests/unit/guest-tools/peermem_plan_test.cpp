@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "guest-tools/gpu/at_boot.hpp"
-#include "vfmgr/checks/bundle.hpp"
+#include "vfmgr/machine/bundle.hpp"
 
 namespace vfmgr::guest::gpu {
 namespace {

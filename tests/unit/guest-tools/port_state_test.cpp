@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/verify/port_state.hpp"
+#include "vfmgr/rdma/device.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/net/reconcile.hpp"
+#include "guest-tools/net/resident.hpp"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -8,7 +8,6 @@
 #include <fstream>
 
 #include "guest-tools/net/find_vf.hpp"
-#include "guest-tools/net/modules.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
 namespace vfmgr::guest {

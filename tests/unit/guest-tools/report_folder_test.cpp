@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/net/report_folder.hpp"
+#include "guest-tools/net/vf_report.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -9,8 +9,8 @@
 
 #include "api/os/file.hpp"
 #include "api/types/json.hpp"
-#include "guest-tools/verify/report.hpp"
 #include "tests/unit/temporary_folder.hpp"
+#include "vfmgr/proof/session.hpp"
 
 namespace vfmgr::guest {
 namespace {

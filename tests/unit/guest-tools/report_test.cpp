@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/verify/report.hpp"
+#include "vfmgr/proof/session.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The responder with real datagrams on loopback, and both ends of a session without RDMA; with
 // RDMA: tests/lab/probes/verify_probe.cpp.
-#include "guest-tools/verify/responder.hpp"
+#include "vfmgr/proof/host/responder.hpp"
 
 #include <gmock/gmock.h>
 #include <poll.h>
@@ -10,8 +10,8 @@
 
 #include "api/os/random.hpp"
 #include "api/os/socket_address.hpp"
-#include "guest-tools/verify/session.hpp"
 #include "tests/unit/verbs/offered.hpp"
+#include "vfmgr/proof/session.hpp"
 
 namespace vfmgr::verify {
 namespace {

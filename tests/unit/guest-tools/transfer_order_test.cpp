@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/verify/transfer_order.hpp"
+#include "vfmgr/proof/transfer_order.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/net/udev.hpp"
+#include "guest-tools/net/find_vf.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/net/verify_all.hpp"
+#include "guest-tools/net/run_tests.hpp"
 
 #include <gmock/gmock.h>
 
@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "guest-tools/net/pace.hpp"
+#include "guest-tools/net/host_client.hpp"
 
 namespace vfmgr::guest {
 namespace {

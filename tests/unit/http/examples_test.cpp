@@ -8,14 +8,11 @@
 #include "api/types/attachment.hpp"
 #include "api/types/check.hpp"
 #include "api/types/firmware.hpp"
-#include "api/types/history_event.hpp"
-#include "api/types/interop.hpp"
+#include "api/types/guest.hpp"
 #include "api/types/json.hpp"
 #include "api/types/operation.hpp"
-#include "api/types/pf_info.hpp"
-#include "api/types/rdma_link.hpp"
-#include "api/types/rdma_name.hpp"
-#include "api/types/responder.hpp"
+#include "api/types/pf.hpp"
+#include "api/types/rdma.hpp"
 #include "api/types/vm_info.hpp"
 
 namespace vfmgr {

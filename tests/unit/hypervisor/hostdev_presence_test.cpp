@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/hypervisor/hostdev_presence.hpp"
+#include "vfmgr/hypervisor/domain_xml.hpp"
 
 #include <gtest/gtest.h>
 

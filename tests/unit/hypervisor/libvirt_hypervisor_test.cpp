@@ -8,7 +8,7 @@
 
 #include <future>
 
-#include "vfmgr/hypervisor/vm_identity.hpp"
+#include "vfmgr/hypervisor/libvirt_hypervisor.hpp"
 
 namespace vfmgr {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A shell stands for the child: it writes to its standard input what the real one writes there.
-#include "guest-tools/interop/cm_pinger.hpp"
+#include "vfmgr/proof/interop/cm_pinger.hpp"
 
 #include <gmock/gmock.h>
 

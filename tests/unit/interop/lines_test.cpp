@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/interop/lines.hpp"
+#include "vfmgr/proof/interop/lines.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::string_literals;
 
-// As captured from the clients (guest-tools/verify/RDMA.md#ibv_rc_pingpong and #perftest there).
+// As captured from the clients (vfmgr/rdma/RDMA.md#ibv_rc_pingpong and #perftest there).
 auto const pingpong = "0000:000018:35537b:00000000000000000000ffff0a090001\0"s;
 auto const perftest =
     "0000:0010:000011:5a7e21:00000203:00007f3a2c0e1000:"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A shell stands for the child: it writes to its standard input what the real one writes there.
-#include "guest-tools/interop/rping_process.hpp"
+#include "vfmgr/proof/interop/rping.hpp"
 
 #include <gtest/gtest.h>
 

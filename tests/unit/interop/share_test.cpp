@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/interop/share.hpp"
+#include "vfmgr/proof/interop/share.hpp"
 
 #include <gmock/gmock.h>
 

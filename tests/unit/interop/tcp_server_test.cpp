@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clients that never get to a test, against the server on the loopback device, without RDMA. Those
 // that get there are in the lab: its scenario interop-clients.
-#include "guest-tools/interop/tcp_server.hpp"
+#include "vfmgr/proof/interop/interop_responder.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -9,9 +9,9 @@
 #include <future>
 
 #include "api/os/socket_address.hpp"
-#include "guest-tools/interop/interop_responder.hpp"
-#include "guest-tools/interop/lines.hpp"
 #include "tests/unit/no_descriptors_left.hpp"
+#include "vfmgr/proof/interop/interop_responder.hpp"
+#include "vfmgr/proof/interop/lines.hpp"
 
 namespace vfmgr::interop {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/kernel/hang.hpp"
+#include "vfmgr/kernel/worker_process.hpp"
 
 #include <fmt/format.h>
 

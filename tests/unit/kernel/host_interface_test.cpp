@@ -4,7 +4,7 @@
 #include "vfmgr/kernel/host_interface.hpp"
 #include "host_tree.hpp"
 #include "vfmgr/kernel/linux_kernel.hpp"
-#include "vfmgr/kernel/network_snapshot.hpp"
+#include "vfmgr/kernel/rdma_links.hpp"
 
 namespace vfmgr {
 namespace {

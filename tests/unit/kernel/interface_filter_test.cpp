@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "knocking.hpp"
-#include "vfmgr/netlink/route.hpp"
+#include "vfmgr/netlink/ip.hpp"
 
 namespace vfmgr {
 namespace {

@@ -11,11 +11,10 @@
 #include <fstream>
 
 #include "api/types/guest.hpp"
-#include "api/types/interop.hpp"
+#include "api/types/rdma.hpp"
 #include "host_tree.hpp"
 #include "vfmgr/kernel/linux_kernel.hpp"
-#include "vfmgr/netlink/address.hpp"
-#include "vfmgr/netlink/neighbour.hpp"
+#include "vfmgr/netlink/ip.hpp"
 
 namespace vfmgr::test {
 

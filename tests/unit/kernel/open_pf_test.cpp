@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/kernel/open_pf.hpp"
+#include "vfmgr/kernel/pf_view.hpp"
 
 #include <sys/mount.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/kernel/pci_names.hpp"
+#include "vfmgr/kernel/pci.hpp"
 
 #include "host_tree.hpp"
 

@@ -11,7 +11,7 @@
 #include <future>
 
 #include "tests/fakes/fake_kernel.hpp"
-#include "vfmgr/kernel/worker_service.hpp"
+#include "vfmgr/kernel/worker.hpp"
 
 namespace vfmgr {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/kernel/vf_count.hpp"
 #include "host_tree.hpp"
-#include "vfmgr/kernel/hang.hpp"
+#include "vfmgr/kernel/worker_process.hpp"
 
 namespace vfmgr {
 namespace {

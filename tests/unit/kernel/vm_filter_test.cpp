@@ -11,7 +11,7 @@
 
 #include "knocking.hpp"
 #include "vfmgr/kernel/interface_filter.hpp"
-#include "vfmgr/netlink/route.hpp"
+#include "vfmgr/netlink/ip.hpp"
 
 namespace vfmgr {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A card's serial number: as on ConnectX cards, and where there is none.
-#include "vfmgr/kernel/vpd.hpp"
+#include "vfmgr/kernel/pci.hpp"
 
 #include "host_tree.hpp"
 

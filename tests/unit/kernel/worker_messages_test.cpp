@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/kernel/worker_messages.hpp"
+#include "vfmgr/kernel/worker.hpp"
 
 #include <gtest/gtest.h>
 

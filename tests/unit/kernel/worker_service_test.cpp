@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The worker's end of the socket: what it does when the daemon closes its own end.
-#include "vfmgr/kernel/worker_service.hpp"
+#include "vfmgr/kernel/worker.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/netlink/address.hpp"
+#include "vfmgr/netlink/ip.hpp"
 
 #include <linux/if_addr.h>
 #include <sys/socket.h>

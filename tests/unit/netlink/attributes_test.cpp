@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/netlink/attributes.hpp"
+#include "vfmgr/netlink/socket.hpp"
 
 #include <array>
 

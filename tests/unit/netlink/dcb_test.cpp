@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lossless priorities and flow control, as drivers report them.
-#include "vfmgr/netlink/dcb.hpp"
+#include "vfmgr/netlink/qos.hpp"
 
 #include <linux/dcbnl.h>
 #include <linux/ethtool_netlink.h>
@@ -10,7 +10,7 @@
 #include <cerrno>
 
 #include "vfmgr/netlink/devlink.hpp"
-#include "vfmgr/netlink/pause.hpp"
+#include "vfmgr/netlink/qos.hpp"
 
 #include "network_namespace.hpp"
 

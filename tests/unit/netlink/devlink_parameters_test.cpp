@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/netlink/devlink_parameters.hpp"
+#include "vfmgr/netlink/devlink.hpp"
 
 #include <linux/devlink.h>
 

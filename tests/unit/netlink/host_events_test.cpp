@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/netlink/host_events.hpp"
+#include "vfmgr/netlink/monitor.hpp"
 
 #include <cstdlib>
 #include <semaphore>

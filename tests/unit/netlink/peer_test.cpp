@@ -7,9 +7,7 @@
 #include <algorithm>
 
 #include "network_namespace.hpp"
-#include "vfmgr/netlink/address.hpp"
-#include "vfmgr/netlink/neighbour.hpp"
-#include "vfmgr/netlink/route.hpp"
+#include "vfmgr/netlink/ip.hpp"
 
 namespace vfmgr {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drops by tc, as the kernel reports them.
-#include "vfmgr/netlink/qdisc.hpp"
+#include "vfmgr/netlink/qos.hpp"
 
 #include <linux/gen_stats.h>
 #include <linux/pkt_sched.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/netlink/rdma_link.hpp"
+#include "vfmgr/netlink/rdma.hpp"
 
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/rdma_netlink.h>
 
 #include "network_namespace.hpp"
-#include "vfmgr/netlink/rdma_listener.hpp"
+#include "vfmgr/netlink/rdma.hpp"
 
 namespace vfmgr {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/netlink/rdma_listener.hpp"
+#include "vfmgr/netlink/rdma.hpp"
 
 #include <netinet/in.h>
 #include <rdma/rdma_netlink.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two interfaces on one network; the kernel reports which route it would take.
-#include "vfmgr/netlink/source_route.hpp"
+#include "vfmgr/netlink/ip.hpp"
 
 #include <fstream>
 

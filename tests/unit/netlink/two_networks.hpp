@@ -11,7 +11,7 @@
 
 #include "api/os/descriptor.hpp"
 #include "tests/unit/netlink/network_namespace.hpp"
-#include "vfmgr/netlink/address.hpp"
+#include "vfmgr/netlink/ip.hpp"
 
 namespace vfmgr::test {
 

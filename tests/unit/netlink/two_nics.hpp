@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "tests/unit/netlink/network_namespace.hpp"
-#include "vfmgr/netlink/address.hpp"
+#include "vfmgr/netlink/ip.hpp"
 
 namespace vfmgr::test {
 

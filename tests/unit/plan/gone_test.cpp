@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A PF that is gone: its attachments end by an admin's command, and never by an observation.
-#include "vfmgr/plan/gone.hpp"
+#include "vfmgr/plan/pf_standing.hpp"
 
 #include <gmock/gmock.h>
 

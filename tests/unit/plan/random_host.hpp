@@ -10,8 +10,8 @@
 
 #include "tests/fakes/fake_hypervisor.hpp"
 #include "tests/fakes/fake_kernel.hpp"
+#include "vfmgr/plan/choose.hpp"
 #include "vfmgr/plan/plan.hpp"
-#include "vfmgr/plan/vf_values.hpp"
 
 namespace vfmgr::drawn {
 

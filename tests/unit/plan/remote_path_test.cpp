@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a test's path is reported as the wire.
-#include "vfmgr/plan/remote_path.hpp"
+#include "vfmgr/plan/links.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a VF is reported as slower than it was.
-#include "vfmgr/plan/slower.hpp"
+#include "vfmgr/plan/choose.hpp"
 
 #include <gmock/gmock.h>
 

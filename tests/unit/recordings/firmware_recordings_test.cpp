@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Output of mstconfig and mlxconfig from real machines, PCI configuration spaces, and GIDs and
 // GUIDs as tools print them.
-#include "api/types/guid.hpp"
+#include "api/types/addresses.hpp"
 #include "tests/unit/recordings/recordings.hpp"
-#include "vfmgr/checks/firmware.hpp"
-#include "vfmgr/checks/pci_config.hpp"
-#include "vfmgr/checks/rdma_ports.hpp"
+#include "vfmgr/machine/firmware.hpp"
+#include "vfmgr/machine/pci_config.hpp"
+#include "vfmgr/machine/rdma_ports.hpp"
 
 namespace vfmgr::checks::recordings {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <sstream>
 
-#include "vfmgr/checks/rdma_stack.hpp"
-#include "vfmgr/checks/sriov_owners.hpp"
 #include "vfmgr/hypervisor/domain_xml.hpp"
+#include "vfmgr/machine/rdma_stack.hpp"
+#include "vfmgr/machine/sriov_owners.hpp"
 
 namespace vfmgr::checks::recordings {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "api/types/topology.hpp"
 #include "tests/unit/recordings/recordings.hpp"
-#include "vfmgr/checks/facts.hpp"
+#include "vfmgr/machine/facts.hpp"
 
 namespace vfmgr::checks::recordings {
 

@@ -3,7 +3,7 @@
 // vfio-intx-shared-irq.txt is about whole functions that share a pin interrupt, in the kernel's and
 // QEMU's words; VFs have no pin, so no rule checks it.
 #include "tests/unit/recordings/recordings.hpp"
-#include "vfmgr/checks/port_lines.hpp"
+#include "vfmgr/machine/port_lines.hpp"
 
 namespace vfmgr::checks::recordings {
 namespace {

@@ -11,13 +11,13 @@
 #include <sstream>
 
 #include "tests/unit/temporary_folder.hpp"
-#include "vfmgr/checks/bundle.hpp"
-#include "vfmgr/checks/collect.hpp"
-#include "vfmgr/checks/command.hpp"
-#include "vfmgr/checks/firmware.hpp"
-#include "vfmgr/checks/pci_config.hpp"
-#include "vfmgr/checks/rdma_stack.hpp"
-#include "vfmgr/checks/sriov_owners.hpp"
+#include "vfmgr/machine/bundle.hpp"
+#include "vfmgr/machine/collect.hpp"
+#include "vfmgr/machine/command.hpp"
+#include "vfmgr/machine/firmware.hpp"
+#include "vfmgr/machine/pci_config.hpp"
+#include "vfmgr/machine/rdma_stack.hpp"
+#include "vfmgr/machine/sriov_owners.hpp"
 
 namespace vfmgr::checks::recordings {
 

@@ -10,7 +10,7 @@
 #include "tests/unit/recordings/host_trees.hpp"
 #include "tests/unit/recordings/recordings.hpp"
 #include "tests/unit/temporary_folder.hpp"
-#include "vfmgr/checks/collect.hpp"
+#include "vfmgr/machine/collect.hpp"
 
 namespace vfmgr::checks::recordings {
 namespace {

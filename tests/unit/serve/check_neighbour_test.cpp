@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Queries a real kernel in a network namespace for the MAC that a served responder sends to.
-#include "guest-tools/serve/check_neighbour.hpp"
+#include "vfmgr/proof/serve/local_end.hpp"
 
 #include <gmock/gmock.h>
 #include <linux/neighbour.h>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What serve finds on its own machine, and the files that it creates.
-#include "guest-tools/serve/local_end.hpp"
+#include "vfmgr/proof/serve/local_end.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
 #include <fstream>
 
-#include "guest-tools/serve/credentials.hpp"
-#include "guest-tools/serve/serve.hpp"
 #include "tests/unit/temporary_folder.hpp"
+#include "vfmgr/proof/serve/credentials.hpp"
+#include "vfmgr/proof/serve/responder_server.hpp"
 
 namespace vfmgr::serve {
 namespace {

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "api/types/json.hpp"
-#include "guest-tools/verify/session.hpp"
 #include "tests/unit/serve/served.hpp"
 #include "tests/unit/verbs/offered.hpp"
+#include "vfmgr/proof/session.hpp"
 
 namespace vfmgr::serve {
 namespace {

@@ -5,11 +5,11 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include "guest-tools/serve/credentials.hpp"
-#include "guest-tools/serve/remote_responder.hpp"
-#include "guest-tools/serve/responder_server.hpp"
 #include "tests/unit/free_port.hpp"
 #include "tests/unit/temporary_folder.hpp"
+#include "vfmgr/proof/serve/credentials.hpp"
+#include "vfmgr/proof/serve/remote_responder.hpp"
+#include "vfmgr/proof/serve/responder_server.hpp"
 
 namespace vfmgr::test {
 

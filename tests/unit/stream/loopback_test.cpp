@@ -9,15 +9,15 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "api/os/event.hpp"
+#include "api/os/descriptor.hpp"
 #include "api/os/socket_address.hpp"
 #include "api/types/json.hpp"
-#include "guest-tools/interop/tcp_stream.hpp"
-#include "guest-tools/stream/control.hpp"
-#include "guest-tools/stream/receive.hpp"
-#include "guest-tools/stream/send.hpp"
-#include "guest-tools/stream/udp_receiver.hpp"
-#include "guest-tools/stream/udp_sender.hpp"
+#include "guest-tools/traffic/control.hpp"
+#include "guest-tools/traffic/receive.hpp"
+#include "guest-tools/traffic/receiver.hpp"
+#include "guest-tools/traffic/send.hpp"
+#include "guest-tools/traffic/sender.hpp"
+#include "vfmgr/proof/interop/tcp_stream.hpp"
 
 namespace vfmgr::stream {
 namespace {

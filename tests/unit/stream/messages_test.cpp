@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/stream/messages.hpp"
+#include "guest-tools/traffic/messages.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/stream/pacer.hpp"
+#include "guest-tools/traffic/pacer.hpp"
 
 #include <gtest/gtest.h>
 

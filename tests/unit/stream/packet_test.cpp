@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/stream/packet.hpp"
+#include "guest-tools/traffic/pacer.hpp"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "guest-tools/stream/sequence.hpp"
+#include "guest-tools/traffic/tally.hpp"
 
 namespace vfmgr::stream {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/stream/ring.hpp"
+#include "guest-tools/traffic/ring.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/stream/sequence.hpp"
+#include "guest-tools/traffic/tally.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/stream/tally.hpp"
+#include "guest-tools/traffic/tally.hpp"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "guest-tools/stream/packet.hpp"
+#include "guest-tools/traffic/pacer.hpp"
 
 namespace vfmgr::stream {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/stream/text.hpp"
+#include "guest-tools/traffic/text.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PCI addresses, MAC addresses and GUIDs: which texts are valid, and which value they have.
-#include "api/types/guid.hpp"
+#include "api/types/addresses.hpp"
 #include "api/types/json.hpp"
-#include "api/types/mac_address.hpp"
-#include "api/types/pci_address.hpp"
 #include "texts.hpp"
 
 namespace vfmgr {

@@ -8,7 +8,7 @@
 
 #include "api/types/attachment.hpp"
 #include "api/types/operation.hpp"
-#include "api/types/pf_info.hpp"
+#include "api/types/pf.hpp"
 #include "api/types/vm_info.hpp"
 
 namespace vfmgr {

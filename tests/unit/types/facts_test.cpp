@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reported values: null where nothing is known, and a fact is unchanged after parsing it again.
 #include "api/types/operation.hpp"
-#include "api/types/pf_info.hpp"
+#include "api/types/pf.hpp"
 #include "api/types/verification.hpp"
 #include "api/types/vm_info.hpp"
 #include "documents.hpp"

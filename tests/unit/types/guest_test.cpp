@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A guest's messages are data with limits: each is refused at a known place.
 #include "api/types/guest.hpp"
-#include "api/types/stream.hpp"
 #include "api/types/topology.hpp"
 
 #include "documents.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/types/ip_address.hpp"
+#include "api/types/addresses.hpp"
 
 #include "texts.hpp"
 

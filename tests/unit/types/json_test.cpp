@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reader and the writer that all types share, over one type that has every kind of member.
 #include "api/types/json.hpp"
-#include "api/types/pci_address.hpp"
-#include "api/types/vf_spec.hpp"
+#include "api/types/addresses.hpp"
+#include "api/types/vf.hpp"
 #include "documents.hpp"
 
 namespace vfmgr {

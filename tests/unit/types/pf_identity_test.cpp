@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What distinguishes PFs, and what only distinguishes cards.
-#include "api/types/pf_identity.hpp"
+#include "api/types/pf.hpp"
 
 #include "documents.hpp"
 

@@ -2,7 +2,7 @@
 // PfSpec and its networks: what no host could accept is refused by the parser.
 #include <fmt/ranges.h>
 
-#include "api/types/pf_info.hpp"
+#include "api/types/pf.hpp"
 #include "documents.hpp"
 
 namespace vfmgr {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages to and about a served responder: each limit is refused at a known place.
-#include "api/types/responder.hpp"
+#include "api/types/guest.hpp"
 
 #include "documents.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/types/terminal.hpp"
+#include "api/types/text.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settings that may be requested for a VF, and that a driver may report of it.
-#include "api/types/vf_spec.hpp"
+#include "api/types/vf.hpp"
 #include "documents.hpp"
 
 namespace vfmgr {

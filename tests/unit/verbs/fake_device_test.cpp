@@ -3,8 +3,8 @@
 // state needs, and no others (ib_modify_qp_is_ok(), qp_state_table).
 #include <gmock/gmock.h>
 
-#include "guest-tools/verify/handles.hpp"
 #include "tests/fakes/verbs/fabric.hpp"
+#include "vfmgr/rdma/device.hpp"
 
 namespace vfmgr::verify {
 namespace {

@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include "api/os/socket_address.hpp"
-#include "guest-tools/interop/lines.hpp"
-#include "guest-tools/interop/tcp_server.hpp"
-#include "guest-tools/verify/device.hpp"
 #include "tests/fakes/verbs/fabric.hpp"
+#include "vfmgr/proof/interop/interop_responder.hpp"
+#include "vfmgr/proof/interop/lines.hpp"
+#include "vfmgr/rdma/device.hpp"
 
 namespace vfmgr::interop {
 namespace {

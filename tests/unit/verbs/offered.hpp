@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "api/types/guest.hpp"
 #include "api/types/problem.hpp"
-#include "api/types/turn.hpp"
 
 namespace vfmgr::test {
 

@@ -8,10 +8,10 @@
 #include <thread>
 
 #include "api/os/random.hpp"
-#include "guest-tools/verify/await_turn.hpp"
-#include "guest-tools/verify/responder.hpp"
-#include "guest-tools/verify/session.hpp"
 #include "tests/fakes/verbs/fabric.hpp"
+#include "vfmgr/proof/host/responder.hpp"
+#include "vfmgr/proof/session.hpp"
+#include "vfmgr/proof/turns.hpp"
 
 namespace vfmgr::verify {
 namespace {

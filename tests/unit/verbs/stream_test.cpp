@@ -3,9 +3,9 @@
 // memory.
 #include <gmock/gmock.h>
 
-#include "guest-tools/verify/guest_stream.hpp"
-#include "guest-tools/verify/host_stream.hpp"
 #include "tests/fakes/verbs/fabric.hpp"
+#include "vfmgr/proof/guest_stream.hpp"
+#include "vfmgr/proof/host/host_stream.hpp"
 
 namespace vfmgr::verify {
 namespace {

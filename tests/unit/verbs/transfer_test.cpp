@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transfers between both ends over an in-process device: by DC where both have it, by RC with the
 // reason where one does not. The device's counters show which way the bytes went.
-#include "guest-tools/verify/transfer.hpp"
+#include "vfmgr/proof/transfer.hpp"
 
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 
 #include "api/types/json.hpp"
-#include "guest-tools/verify/host_transfers.hpp"
 #include "tests/fakes/verbs/fabric.hpp"
+#include "vfmgr/proof/host/host_transfers.hpp"
 
 namespace vfmgr::verify {
 namespace {

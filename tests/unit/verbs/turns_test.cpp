@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The responder's turns, on a clock that the test moves.
-#include "guest-tools/verify/turns.hpp"
+#include "vfmgr/proof/turns.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "guest-tools/verify/await_turn.hpp"
-#include "guest-tools/verify/permit.hpp"
+#include "vfmgr/proof/permit.hpp"
+#include "vfmgr/proof/turns.hpp"
 
 namespace vfmgr::verify {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "vfmgr/checks/machine.hpp"
+#include "vfmgr/machine/machine.hpp"
 
 namespace vfmgr::checks {
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "vfmgr/checks/peermem.hpp"
-#include "vfmgr/checks/rdma_stack.hpp"
 #include "vfmgr/checks/rule.hpp"
 #include "vfmgr/checks/rules/gpu.hpp"
+#include "vfmgr/machine/rdma_stack.hpp"
 
 namespace vfmgr::checks {
 namespace {

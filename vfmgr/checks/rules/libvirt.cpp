@@ -6,8 +6,8 @@
 #include <array>
 
 #include "api/types/text.hpp"
-#include "vfmgr/checks/nic.hpp"
 #include "vfmgr/checks/rule.hpp"
+#include "vfmgr/machine/nic.hpp"
 
 namespace vfmgr::checks {
 namespace {

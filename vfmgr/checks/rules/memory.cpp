@@ -7,8 +7,8 @@
 #include <map>
 
 #include "api/types/text.hpp"
-#include "vfmgr/checks/nic.hpp"
 #include "vfmgr/checks/rule.hpp"
+#include "vfmgr/machine/nic.hpp"
 
 namespace vfmgr::checks {
 namespace {

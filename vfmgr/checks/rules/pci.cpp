@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <set>
 
-#include "vfmgr/checks/nic.hpp"
 #include "vfmgr/checks/rule.hpp"
+#include "vfmgr/machine/nic.hpp"
 
 namespace vfmgr::checks {
 namespace {

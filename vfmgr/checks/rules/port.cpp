@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "vfmgr/checks/rdma_ports.hpp"
 #include "vfmgr/checks/rule.hpp"
+#include "vfmgr/machine/rdma_ports.hpp"
 
 namespace vfmgr::checks {
 namespace {

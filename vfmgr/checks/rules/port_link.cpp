@@ -7,9 +7,9 @@
 #include <map>
 
 #include "api/types/text.hpp"
-#include "vfmgr/checks/port_lines.hpp"
-#include "vfmgr/checks/rdma_ports.hpp"
 #include "vfmgr/checks/rule.hpp"
+#include "vfmgr/machine/port_lines.hpp"
+#include "vfmgr/machine/rdma_ports.hpp"
 
 namespace vfmgr::checks {
 namespace {
@@ -197,7 +197,7 @@ std::optional<Finding> judge_losses(Machine const& machine, RdmaPortView const& 
                    counter_evidence(machine, view));
 }
 
-// SoftRoCE counts harmless retransmissions (guest-tools/verify/RDMA.md#counters): it is left out.
+// SoftRoCE counts harmless retransmissions (vfmgr/rdma/RDMA.md#counters): it is left out.
 std::vector<Finding> judge_counters(Machine const& machine) {
     if (!machine.rdma_devices) return {unknown("", machine.rdma_devices.error())};
     std::vector<Finding> findings;

@@ -9,10 +9,9 @@
 #include <set>
 
 #include "api/types/text.hpp"
-#include "vfmgr/checks/rdma_ports.hpp"
 #include "vfmgr/checks/rule.hpp"
-#include "vfmgr/netlink/dcb.hpp"
-#include "vfmgr/netlink/pause.hpp"
+#include "vfmgr/machine/rdma_ports.hpp"
+#include "vfmgr/netlink/qos.hpp"
 #include "vfmgr/netlink/vf.hpp"
 
 namespace vfmgr::checks {

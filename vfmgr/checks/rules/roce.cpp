@@ -6,8 +6,8 @@
 #include <array>
 #include <set>
 
-#include "vfmgr/checks/rdma_ports.hpp"
 #include "vfmgr/checks/rule.hpp"
+#include "vfmgr/machine/rdma_ports.hpp"
 
 namespace vfmgr::checks {
 namespace {
@@ -215,7 +215,7 @@ std::vector<Finding> judge_gids(Machine const& machine) {
 
 // --- MTU ---
 
-// The largest RDMA payload that fits a netdev's frames (guest-tools/verify/RDMA.md#path-mtu).
+// The largest RDMA payload that fits a netdev's frames (vfmgr/rdma/RDMA.md#path-mtu).
 int path_mtu(int mtu) {
     constexpr int headers = 80;
     for (int const size : {4096, 2048, 1024, 512})

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 
-#include "vfmgr/checks/port_lines.hpp"
-#include "vfmgr/checks/rdma_ports.hpp"
 #include "vfmgr/checks/rule.hpp"
+#include "vfmgr/machine/port_lines.hpp"
+#include "vfmgr/machine/rdma_ports.hpp"
 
 namespace vfmgr::checks {
 namespace {

@@ -6,9 +6,9 @@
 #include <array>
 #include <map>
 
-#include "vfmgr/checks/nic.hpp"
 #include "vfmgr/checks/rule.hpp"
-#include "vfmgr/checks/rules/sriov_resources.hpp"
+#include "vfmgr/checks/rules/sriov_owner.hpp"
+#include "vfmgr/machine/nic.hpp"
 
 namespace vfmgr::checks {
 namespace {

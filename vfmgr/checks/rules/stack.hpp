@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "vfmgr/checks/machine.hpp"
+#include "vfmgr/machine/machine.hpp"
 
 namespace vfmgr::checks {
 

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "api/types/text.hpp"
-#include "vfmgr/checks/rdma_stack.hpp"
 #include "vfmgr/checks/rule.hpp"
 #include "vfmgr/checks/rules/stack.hpp"
+#include "vfmgr/machine/rdma_stack.hpp"
 
 namespace vfmgr::checks {
 namespace {

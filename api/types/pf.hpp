@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// A PF: what it is, what is observed of it, and what is desired. Values; any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/types/addresses.hpp"
+#include "api/types/enum_names.hpp"
+#include "api/types/json_fwd.hpp"
+#include "api/types/vf.hpp"
+
+namespace vfmgr {
+
+// Identifies a PF independently of its address, which changes with its slot, and of its netdev's
+// name, which udev and admins change. A value.
+
+struct PfIdentity {
+    std::optional<MacAddress> mac;      // the permanent one, whatever a bond or an admin set
+    std::optional<Guid> guid;           // the node GUID of an InfiniBand PF
+    std::optional<std::string> serial;  // the card's, from its VPD; all PFs of the card share it
+    bool operator==(PfIdentity const&) const = default;
+};
+
+// True if no part of it could be read, for example because no driver is bound.
+[[nodiscard]] bool empty(PfIdentity const& identity);
+// For display: "MAC 52:54:00:00:01:01, serial MT2108X00001"; "an unknown identity" if empty.
+[[nodiscard]] std::string to_string(PfIdentity const& identity);
+
+// unknown: the two have no MAC or GUID to compare. A serial distinguishes cards, but not the PFs of
+// one card.
+enum class SamePf { yes, no, unknown };
+[[nodiscard]] SamePf same_pf(PfIdentity const& known, PfIdentity const& observed);
+// Adds to `known` what only `observed` has, if both are of one device or at least of one card.
+[[nodiscard]] PfIdentity completed(PfIdentity known, PfIdentity const& observed);
+
+extern template struct Json<PfIdentity>;
+
+// PfInfo: the observed state of a PF. PfSpec: its desired state. Network: a subnet attached over
+// the PF's VFs, with the host's interface into it, over which the host proves RDMA. Values.
+
+// How the NIC forwards between its VFs (devlink's eswitch mode). In switchdev mode each VF has a
+// representor netdev on the host, and VLANs, rates and trust are set elsewhere.
+enum class EswitchMode { legacy, switchdev };
+
+// A VFIO driver made for these devices, with more device support than vfio-pci: mlx5_vfio_pci can
+// migrate its VFs.
+struct VfioVariant {
+    std::string module;                 // as in modules.alias
+    std::optional<std::string> driver;  // as in /sys/bus/pci/drivers; absent: not loaded
+    bool operator==(VfioVariant const&) const = default;
+};
+
+struct PfInfo {
+    PciAddress pci;
+    std::string ifname;  // not an identity: udev and admins rename netdevs
+    std::string driver;
+    std::string vendor_name;  // from libpci
+    std::string device_name;
+    LinkLayer link_layer = LinkLayer::ethernet;
+    std::optional<MacAddress> mac;  // absent on IPoIB (20-byte address)
+    std::uint16_t total_vfs = 0;
+    std::uint16_t num_vfs = 0;  // counted from virtfn links: reading sriov_numvfs can hang
+    std::uint32_t mtu = 0;      // bytes
+    bool up = false;            // administratively (IFF_UP)
+    bool carrier = false;
+    std::optional<std::string> controller;  // interface of the bond or bridge that it is part of
+    std::optional<std::int32_t> numa_node;
+    std::optional<std::string> rdma_device;     // "mlx5_0", or a software device on it
+    std::optional<std::string> rdma_driver;     // absent: hardware; "rxe" or "siw": software
+    std::optional<VfioVariant> vfio_variant{};  // for its VFs; absent: vfio-pci, or no VFs
+    std::optional<EswitchMode> eswitch_mode{};  // absent: the driver has no such switch
+    PfIdentity identity{};                      // as read now
+    bool operator==(PfInfo const&) const = default;
+};
+
+// For display: the interface's name, or the address of a PF that has none now (bound to vfio-pci,
+// or InfiniBand without IPoIB).
+[[nodiscard]] std::string display_name(PfInfo const& pf);
+
+enum class RdmaMode { auto_, rxe, none };
+
+inline constexpr std::uint8_t dscp_max = 63;
+
+struct Network {
+    std::string name;                   // unique on its PF; [a-z0-9-], at most 32
+    std::optional<std::uint16_t> vlan;  // 1..4094; absent: untagged
+    IpPrefix prefix;
+    IpAddress host_address;           // the responder's, inside the prefix
+    std::uint32_t mtu = 1500;         // bytes, 1280..9216
+    RdmaMode rdma = RdmaMode::auto_;  // auto: hardware only; rxe: SoftRoCE allowed
+    // DSCP of the RoCE packets, 0..63, so that a test uses the traffic class that the network's
+    // switches reserve for RDMA. Absent: 0, best effort.
+    std::optional<std::uint8_t> dscp{};
+    bool operator==(Network const&) const = default;
+};
+
+// Accepts [a-z0-9-], at most 32.
+[[nodiscard]] bool can_be_a_networks(std::string_view name);
+inline constexpr char const* rule_of_network_names = "must be 1 to 32 of a-z, 0-9 and '-'";
+
+enum class PfMode { observe, manage, enforce };
+
+struct PfSpec {
+    PfMode mode = PfMode::manage;
+    std::optional<std::uint16_t> num_vfs;
+    std::vector<Network> networks;
+    // Driver of free VFs, as in /sys/bus/pci/drivers; absent: none is bound.
+    std::optional<std::string> vf_driver{};
+    bool operator==(PfSpec const&) const = default;
+};
+
+[[nodiscard]] Network const* find_network(PfSpec const& spec, std::string_view name);
+
+extern template struct Json<VfioVariant>;
+extern template struct Json<PfInfo>;
+extern template struct Json<Network>;
+extern template struct Json<PfSpec>;
+
+// States whether the device at a PF's address is that PF. A value.
+
+enum class Standing {
+    here,            // the PF is at its address, or no evidence contradicts it
+    driver_unbound,  // a function is at its address without a driver; nothing ends
+    renumbered,      // another device is at its address, or the PF is at another address
+    gone,            // the PF is nowhere on this host
+    unknown          // the PF could not be observed
+};
+
+}  // namespace vfmgr

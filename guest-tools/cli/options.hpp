@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parsed command line. Values.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/http/http.hpp"
+#include "api/types/test_lines.hpp"
+#include "api/types/verification.hpp"
+#include "guest-tools/net/vf_report.hpp"
+#include "guest-tools/traffic/receive.hpp"
+#include "guest-tools/traffic/send.hpp"
+#include "vfmgr/proof/serve/responder_server.hpp"
+
+namespace vfmgr::guest::command {
+
+enum class Output { text, json };
+
+// What `verify` measures after the proofs.
+struct Selection {
+    std::vector<std::string> tests;  // empty: the profile's
+    Profile profile = Profile::default_;
+    std::optional<std::uint32_t> message_bytes, depth, queue_pairs;
+    std::optional<std::uint64_t> messages;
+    std::optional<double> seconds;
+};
+
+// A responder that another machine serves, in place of the host.
+struct ServedOptions {
+    std::string responder;  // empty: the host
+    std::string fingerprint;
+    std::string token_file;
+    std::string address;
+};
+
+// What `doctor` and `rdma` print.
+struct DoctorOptions {
+    std::string from;     // a bundle; empty: this VM
+    std::string symptom;  // empty: everything
+    bool all = false;
+    bool gids = false;
+};
+
+// What `peermem` does.
+struct PeermemOptions {
+    bool explain = false;
+    std::string from;                          // a bundle, for explain; empty: this machine
+    std::optional<std::chrono::seconds> wait;  // absent: not at all
+    bool despite_dma_buf = false;
+    bool at_boot = false, not_at_boot = false;
+};
+
+// What `gpu test` tests, and where `gpu topology` writes.
+struct GpuOptions {
+    std::string pci;                     // empty: the GPU that is nearest to a NIC
+    std::optional<std::uint64_t> bytes;  // of the checked buffer; absent: 1 GiB, or what fits
+    unsigned rounds = 200;
+    std::string topology_file;  // empty: prints what is known
+};
+
+// What `stream receive` and `stream send` do; addresses as they were typed.
+struct StreamOptions {
+    std::string local;  // for send: empty if the kernel chooses
+    std::string to;
+    stream::Memory memory = stream::Memory::host;  // of the receiver's ring
+    std::string gpu;  // empty: the GPU nearest to the NIC that receives
+    stream::ReceiveOptions receive;
+    stream::SendOptions send;
+};
+
+struct Options {
+    http::VsockTarget host{.cid = 2, .port = 8471, .source = http::SourcePort::privileged};
+    std::string state_folder = "/run/vf-guest";
+    std::string report_folder = "/var/lib/vf-guest/reports";
+    std::string metrics_file;  // empty: none
+    std::string attachment;    // empty: all
+    bool at_once = false;
+    Output output = Output::text;
+    Figures figures = Figures::important;  // of verify and report, as text
+    Selection selection;
+    ServedOptions served;
+    DoctorOptions doctor;
+    PeermemOptions peermem;
+    GpuOptions gpu;
+    StreamOptions stream;
+    std::string bundle_file;  // empty: none
+    serve::ServeOptions serving;
+};
+
+[[nodiscard]] inline Records records_of(Options const& options) {
+    return {ReportFolder(options.report_folder), StateFolder(options.state_folder),
+            options.metrics_file};
+}
+
+}  // namespace vfmgr::guest::command

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest-tools/cli/verify.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <ranges>
+
+#include "guest-tools/cli/report.hpp"
+#include "guest-tools/net/configure.hpp"
+#include "guest-tools/net/find_vf.hpp"
+#include "guest-tools/net/resident.hpp"
+#include "guest-tools/net/run_tests.hpp"
+
+namespace vfmgr::guest::command {
+namespace {
+
+constexpr std::chrono::seconds kernel_time{10};
+constexpr std::chrono::seconds configure_time{30};
+
+// Returns the VF's netdev, configured by the resident vf-guest or else now.
+Result<std::string> ready_netdev(Options const& options, GuestAttachment const& attachment) {
+    auto const deadline = std::chrono::steady_clock::now() + kernel_time;
+    VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
+    VFMGR_TRY(auto const netdevs, list_netdevs(socket, deadline));
+    StateFolder const state(options.state_folder);
+    auto const work = compare({attachment}, state.load(), netdevs);
+    if (!work.ready.empty()) return find_vf(netdevs, attachment.mac)->name;
+    if (work.configure.empty())
+        return fail(Problem::unsupported,
+                    fmt::format("this VM has no netdev with MAC {}", to_string(attachment.mac)),
+                    "check that the VF is plugged in and that its driver is loaded");
+    auto const& one = work.configure.front();
+    VFMGR_TRY(auto const configured, configure(one.attachment, one.netdev, state,
+                                               std::chrono::steady_clock::now() + configure_time));
+    return configured.ifname;
+}
+
+void set_load(verify::Load& load, Selection const& selection) {
+    if (selection.message_bytes) load.size.message_bytes = *selection.message_bytes;
+    if (selection.depth) load.size.depth = *selection.depth;
+    if (selection.queue_pairs) load.size.pairs = *selection.queue_pairs;
+    if (selection.messages) load.messages = *selection.messages;
+    if (selection.seconds)
+        load.window = std::chrono::duration_cast<std::chrono::milliseconds>(
+            std::chrono::duration<double>(*selection.seconds));
+}
+
+Result<std::vector<verify::Measurement>> measurements(Selection const& selection) {
+    if (selection.tests.empty()) return verify::measurements_of(selection.profile);
+    auto const all = verify::all_measurements();
+    std::vector<verify::Measurement> chosen;
+    for (auto const& name : selection.tests) {
+        auto const* const found = verify::find_measurement(all, name);
+        if (!found)
+            return fail(Problem::invalid_request, fmt::format("there is no test {}", name),
+                        fmt::format("choose one of {}",
+                                    fmt::join(all | std::views::transform(
+                                                        [](auto const& each) { return each.name; }),
+                                              ", ")));
+        set_load(chosen.emplace_back(*found).load, selection);
+    }
+    return chosen;
+}
+
+// Prefixes the lines of several verifications at once with `who`. Each line is one write, so lines
+// are never mixed.
+verify::GuestSession::OnTest on_test(Options const& options, std::string const& who) {
+    bool const live = options.output == Output::text && ::isatty(STDERR_FILENO) == 1;
+    if (!live) return {};
+    return [prefix = options.at_once ? who + "  " : ""](TestResult const& test) {
+        warn_text(fmt::format("  {}{}: {}\n", prefix, test.name, enum_name(test.verdict)));
+    };
+}
+
+// Tests that are named run in addition to the proofs, whatever the profile.
+Profile profile_of(Selection const& selection) {
+    return selection.tests.empty() ? selection.profile : Profile::quick;
+}
+
+// `configuring` is held while a netdev is configured: those of other VFs wait for their turn.
+Result<VfReport> verify_one(Options const& options, HostClient& host, std::mutex& configuring,
+                            std::string const& attachment,
+                            std::vector<verify::Measurement> const& measured,
+                            std::function<void()> const& ready) {
+    VFMGR_TRY(auto const selection, host.start_run(attachment, {profile_of(options.selection)}));
+    auto plane = guest_plane(host, selection);
+    auto const ifname = [&] {
+        std::lock_guard const lock(configuring);
+        return ready_netdev(options, selection);
+    }();
+    if (!ifname) {
+        VfReport failed;
+        VFMGR_TRY(failed.verification, plane.cannot(ifname.error()));
+        return failed;
+    }
+    plane.at_once = options.at_once;
+    plane.open = [open = plane.open, &ready](SessionRequest const& request) {
+        auto answer = open(request);
+        if (answer && std::holds_alternative<SessionOffer>(*answer)) ready();
+        return answer;
+    };
+    return run_tests(plane, {selection, *ifname}, measured, on_test(options, attachment));
+}
+
+Result<ServedTest> served_test(Options const& options) {
+    auto const place = parse_host_port(options.served.responder, responder_tls_port);
+    if (!place)
+        return fail(Problem::invalid_request,
+                    fmt::format("'{}' is not HOST:PORT", options.served.responder),
+                    "name the responder as vf-guest serve printed it");
+    ServedTest test;
+    test.responder = {*place, options.served.fingerprint, {}};
+    VFMGR_TRY(test.responder.token, serve::read_token_file(options.served.token_file));
+    if (!options.served.address.empty()) {
+        VFMGR_TRY(test.address, IpAddress::parse(options.served.address));
+    }
+    test.profile = profile_of(options.selection);
+    return test;
+}
+
+// The outcome of several verifications.
+struct Outcome {
+    std::vector<VfReport> reports;
+    int worst = 0;  // of vf-guest's exit statuses
+};
+
+// A report that could not be kept is reported, but is no failure of the VF.
+void take(Options const& options, VfReport const& report, Outcome& outcome) {
+    outcome.worst = std::max(outcome.worst, exit_code(report));
+    if (options.output == Output::text) print_text(describe(report, options.figures));
+    if (auto const kept = records_of(options).reports.save(report); !kept)
+        print_error(kept.error());
+    outcome.reports.push_back(report);
+}
+
+int finish(Options const& options, Outcome outcome) {
+    std::ranges::sort(outcome.reports, {},
+                      [](VfReport const& each) { return each.verification.attachment; });
+    if (options.output == Output::json) print_json(nlohmann::json(outcome.reports));
+    auto const written = write_metrics(records_of(options));
+    return written ? outcome.worst : std::max(outcome.worst, print_error(written.error()));
+}
+
+int verify_against_served(Options const& options,
+                          std::vector<verify::Measurement> const& measured) {
+    auto const test = served_test(options);
+    if (!test) return print_error(test.error());
+    auto const report = verify_served(*test, measured, on_test(options, {}));
+    Outcome outcome;
+    if (report)
+        take(options, *report, outcome);
+    else
+        outcome.worst = print_error(report.error());
+    return finish(options, std::move(outcome));
+}
+
+Outcome verify_attachments(Options const& options, HostClient const& host,
+                           std::vector<std::string> const& attachments,
+                           std::vector<verify::Measurement> const& measured) {
+    std::mutex configuring;
+    std::vector<OneVerification> all;
+    for (auto const& attachment : attachments)
+        all.push_back({attachment, [&, own = host](std::function<void()> const& ready) mutable {
+                           return verify_one(options, own, configuring, attachment, measured,
+                                             ready);
+                       }});
+    Outcome outcome;
+    auto const order = options.at_once ? Order::at_once : Order::one_by_one;
+    verify_all(all, order, [&](std::string const& attachment, Result<VfReport> report) {
+        if (report) return take(options, *report, outcome);
+        report.error().detail = fmt::format("attachment {}: {}", attachment, report.error().detail);
+        outcome.worst = std::max(outcome.worst, print_error(report.error()));
+    });
+    return outcome;
+}
+
+}  // namespace
+
+int run_verify(Options const& options) {
+    auto const measured = measurements(options.selection);
+    if (!measured) return print_error(measured.error());
+    if (!options.served.responder.empty()) return verify_against_served(options, *measured);
+    HostClient host(options.host);
+    auto const config = host.config(std::chrono::seconds(0), 0);
+    if (!config) return print_error(config.error());
+    if (auto const cleared = records_of(options).reports.keep_only(config->attachments); !cleared)
+        print_error(cleared.error());
+    std::vector<std::string> chosen;
+    for (auto const& attachment : config->attachments)
+        if (options.attachment.empty() || options.attachment == attachment.attachment)
+            chosen.push_back(attachment.attachment);
+    int const code = finish(options, verify_attachments(options, host, chosen, *measured));
+    if (!chosen.empty()) return code;
+    return print_error({Problem::not_found, "the host has attached no such VF to this VM",
+                        "attach one on the host: vfctl attach"});
+}
+
+Result<FileDescriptor> stop_signals() {
+    sigset_t signals{};
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    FileDescriptor made(::signalfd(-1, &signals, SFD_CLOEXEC));
+    if (made) return made;
+    return fail(Problem::limit_exceeded, "the descriptor for signals can't be created",
+                "raise the limit of open files");
+}
+
+}  // namespace vfmgr::guest::command

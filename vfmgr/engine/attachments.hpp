@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of an attachment: attach, prove, detach, quarantine. Each method is the body of an
+// operation, or a part of one, and runs on its thread. Owned by the engine.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vfmgr/engine/runs.hpp"
+
+namespace vfmgr {
+
+// Queries another host's responder about itself: blocks for some seconds, on an operation's thread.
+using AskResponder = std::function<Result<ResponderInfo>(ResponderTarget const&)>;
+
+class Attachments {
+  public:
+    // Submits a verification of the daemon's own; called on an operation's thread.
+    using Submit = std::function<void(Verify const& command, std::string const& requested_by)>;
+    Attachments(Operations& operations, Runs& runs, AskResponder ask_responder, Submit submit)
+        : operations_(operations),
+          runs_(runs),
+          ask_responder_(std::move(ask_responder)),
+          submit_(std::move(submit)) {}
+    Attachments(Attachments const&) = delete;
+    Attachments& operator=(Attachments const&) = delete;
+
+    void attach(Operation& operation, std::string const& id, AttachmentSpec const& spec);
+    void detach(Operation& operation, std::string const& id);
+    void lift(Operation& operation, VfId const& vf);
+    void verify(Operation& operation, Verify const& command);
+
+    // Plans the detach from a fresh view, and does it, under the caller's claims. The attachment
+    // ends, or its VF is quarantined.
+    [[nodiscard]] Result<void> perform_detach(Operation& operation, Attachment const& attachment);
+    // Removes the attachment, and its PF's base when neither attachment nor quarantine is left
+    // there.
+    [[nodiscard]] Batch without(Attachment const& attachment) const;
+    [[nodiscard]] Batch quarantined(Attachment const& attachment, std::string reason,
+                                    std::vector<std::string> residue) const;
+
+  private:
+    [[nodiscard]] Seams const& seams() const { return operations_.seams(); }
+    [[nodiscard]] Result<AttachmentPlan> begin_attachment(Operation& operation,
+                                                          std::string const& id,
+                                                          AttachmentSpec const& spec);
+    [[nodiscard]] Result<void> detach_held(Operation& operation, Attachment const& attached);
+    [[nodiscard]] DetachOutcome observe_detached(Attachment const& attachment,
+                                                 DetachNotes const& notes) const;
+    [[nodiscard]] Result<std::optional<RemoteEnd>> remote_end(Verify const& request) const;
+
+    Operations& operations_;
+    Runs& runs_;
+    AskResponder const ask_responder_;
+    Submit const submit_;
+};
+
+}  // namespace vfmgr

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What clients of the engine request, and its answers. Values; any thread.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "api/types/attachment.hpp"
+#include "api/types/firmware.hpp"
+#include "api/types/guest.hpp"
+#include "api/types/operation.hpp"
+#include "api/types/pf.hpp"
+#include "vfmgr/plan/plan.hpp"
+#include "vfmgr/plan/rdma_links.hpp"
+
+namespace vfmgr {
+
+// What a client sends along with any command.
+struct Intent {
+    bool dry_run = false;
+    std::string requested_by;               // uid:0, token:<id>
+    std::string idempotency_key;            // empty: none
+    std::string request_hash;               // of the body, for the key
+    std::optional<std::uint64_t> if_match;  // revision
+    std::string request_id{};
+};
+
+struct ReplacePfSpec {
+    PciAddress pf;
+    PfSpec spec;
+};
+struct ForgetPf {
+    PciAddress pf;
+};
+struct Attach {
+    AttachmentSpec spec;
+};
+struct Detach {
+    std::string attachment;
+};
+// An admin requests that a VF in quarantine be detached once more.
+struct LiftQuarantine {
+    VfId vf;
+};
+struct Verify {
+    std::string attachment;
+    std::uint32_t timeout_seconds = 120;
+    Profile profile = Profile::default_;
+    std::optional<ResponderTarget> responder{};  // another host's; absent: this host's own
+};
+// Changes the settings of `card`, as it was read for this command: admission never queries the
+// kernel.
+struct ChangeFirmware {
+    FirmwareSettings settings;
+    FirmwareCard card;
+};
+struct AddLink {
+    SoftRdmaLink link;
+};
+struct RemoveLink {
+    RdmaLinkRemoval what;
+};
+// An admin declares that the absent PF is gone: its attachments end.
+struct EndGonePf {
+    PciAddress pf;
+};
+// An admin confirms that it does not come back: all that is stored of it is removed.
+struct ConfirmGonePf {
+    PciAddress pf;
+};
+// Moves what is stored of the PF at `from` to the one at `to`.
+struct RekeyPf {
+    PciAddress from;
+    PciAddress to;
+};
+using Command =
+    std::variant<ReplacePfSpec, ForgetPf, Attach, Detach, LiftQuarantine, Verify, ChangeFirmware,
+                 AddLink, RemoveLink, EndGonePf, ConfirmGonePf, RekeyPf>;
+
+// Dry run: plan (and attachment). Nothing to do: neither. Otherwise: operation.
+struct Answer {
+    std::optional<Operation> operation;
+    std::optional<Plan> plan;
+    std::optional<Attachment> attachment;
+    std::uint64_t revision = 0;
+};
+using Reply = std::function<void(Result<Answer>)>;
+
+using IfMatch = std::optional<std::uint64_t>;  // the revision that a change is based on
+
+}  // namespace vfmgr

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// RDMA links that were requested by name: the bodies of their operations, and their repair. Owned
+// by the engine.
+#pragma once
+
+#include "vfmgr/engine/repairs.hpp"
+
+namespace vfmgr {
+
+class Links {
+  public:
+    // Links are made on `trusted_netdevs` alone.
+    Links(Operations& operations, Repairs& repairs, TrustedNetdevs trusted_netdevs)
+        : operations_(operations),
+          repairs_(repairs),
+          trusted_netdevs_(std::move(trusted_netdevs)) {}
+    Links(Links const&) = delete;
+    Links& operator=(Links const&) = delete;
+
+    [[nodiscard]] TrustedNetdevs const& trusted_netdevs() const { return trusted_netdevs_; }
+    void add_link(Operation& operation, SoftRdmaLink const& link, IfMatch if_match);
+    void remove_link(Operation& operation, RdmaLinkRemoval const& what, IfMatch if_match);
+    // Makes desired links again that went and can be made. On the control thread.
+    void repair_links(Control::State& state);
+
+  private:
+    [[nodiscard]] Seams const& seams() const { return operations_.seams(); }
+
+    Operations& operations_;
+    Repairs& repairs_;
+    TrustedNetdevs const trusted_netdevs_;
+};
+
+}  // namespace vfmgr

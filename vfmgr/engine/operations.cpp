@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/engine/operations.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <thread>
+
+#include "api/os/random.hpp"
+
+namespace vfmgr {
+
+Operations::Operations(Kernel& kernel, Hypervisor& hypervisor, Control& control, Clock& clock,
+                       Hooks hooks)
+    : hooks_(std::move(hooks)),
+      seams_{kernel, hypervisor, control, clock, &gate_},
+      // Drift under a claim was not judged: now it can be.
+      claims_([this] { hooks_.changed(); }) {}
+
+Result<Operation> Operations::accept(Control::State& state, Operation operation,
+                                     Intent const& intent, Work work, PlaceRequest const& place) {
+    VFMGR_CHECK(places_.enter(operation.id, place));
+    Batch batch;
+    batch.save_operations.push_back(operation);
+    if (!intent.idempotency_key.empty())
+        batch.save_idempotency.push_back(
+            {intent.idempotency_key, intent.request_hash, operation.id, seams_.clock.now()});
+    if (auto const written = state.commit(std::move(batch)); !written) {
+        places_.leave(operation.id);
+        return fail(written.error());
+    }
+    auto const launched = spawn([this, operation, work = std::move(work)]() mutable {
+        if (auto const what = exception_of([&] { work(operation); }))
+            hooks_.cut_short(operation, *what);
+        places_.leave(operation.id);
+    });
+    if (!launched) {
+        places_.leave(operation.id);
+        // The operation is recorded already, with its Idempotency-Key, so it records why it failed.
+        operation.state = OperationState::failed;
+        operation.problem = launched.error();
+        operation.finished_at = seams_.clock.now();
+        Batch end;
+        end.save_operations.push_back(operation);
+        VFMGR_CHECK(state.commit(std::move(end)));
+    }
+    return operation;
+}
+
+Result<void> Operations::spawn(std::function<void()> work) {
+    {
+        std::lock_guard const lock(mutex_);
+        ++running_;
+    }
+    auto const ended = [this] {
+        std::lock_guard const lock(mutex_);
+        --running_;
+        changed_.notify_all();
+    };
+    auto run = [work = std::move(work), ended]() {
+        work();
+        ended();
+    };
+    auto const none = exception_of([&] { std::thread(std::move(run)).detach(); });
+    if (!none) return {};
+    ended();
+    return fail(Problem::unavailable, "vfmgrd can't start another thread: " + *none,
+                "check what else runs on the host, and what limits threads: systemctl show "
+                "vfmgrd -p TasksMax");
+}
+
+Result<void> Operations::perform(Operation& operation, Plan const& plan, OnFailure on_failure) {
+    operation.state = OperationState::running;
+    operation.steps = planned_steps(plan);
+    auto const done = execute(seams_, operation, plan, on_failure);
+    if (!done) return fail(with_residue(done.error()));
+    return {};
+}
+
+void Operations::finish(Operation& operation, Result<void> const& outcome, Batch batch) {
+    operation.state = outcome ? OperationState::succeeded : OperationState::failed;
+    if (!outcome) operation.problem = outcome.error();
+    operation.finished_at = seams_.clock.now();
+    batch.save_operations.push_back(operation);
+    batch.erase_records_of.push_back(operation.id);
+    if (commit_at_last(batch)) hooks_.changed();
+}
+
+void Operations::end_by_exception(Operation& operation, std::string const& what) {
+    auto const detail = fmt::format("an exception ended operation {}: {}", operation.id, what);
+    auto const again = exception_of([&] {
+        seams_.control.report_bug(detail);
+        finish(operation, fail(Problem::internal, detail, "report this with the daemon's log"), {});
+    });
+    if (!again) return;
+    static_cast<void>(exception_of([&] {
+        seams_.control.report_bug(
+            fmt::format("{}; another kept its end from being stored: {}", detail, *again));
+    }));
+}
+
+bool Operations::commit_at_last(Batch const& batch) {
+    return commit_at_last([&](DesiredState const&) { return batch; });
+}
+
+bool Operations::commit_at_last(std::function<Batch(DesiredState const&)> const& make) {
+    auto const written = [&](Control::State& state) {
+        return state.commit(make(state.desired())).has_value();
+    };
+    while (!seams_.control.wait(written)) {
+        std::unique_lock lock(mutex_);
+        if (changed_.wait_for(lock, full_disk_retry, [this] { return stopping_.load(); }))
+            return false;
+    }
+    return true;
+}
+
+std::uint64_t Operations::next_revision() {
+    return seams_.control.wait([](Control::State& state) { return state.next_revision(); });
+}
+
+void Operations::stop_waiting() {
+    {
+        std::lock_guard const lock(mutex_);
+        stopping_ = true;
+    }
+    changed_.notify_all();
+}
+
+bool Operations::stop(Deadline patience) {
+    {
+        std::unique_lock lock(mutex_);
+        if (changed_.wait_until(lock, patience, [this] { return running_ == 0; })) return true;
+    }
+    gate_.shut();
+    return false;
+}
+
+void Operations::join() {
+    gate_.open();
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return running_ == 0; });
+}
+
+Operation new_operation(OperationKind kind, std::string subject, Time now) {
+    Operation operation;
+    operation.id = random_hex(8);
+    operation.kind = kind;
+    operation.subject = std::move(subject);
+    operation.created_at = now;
+    return operation;
+}
+
+Error with_residue(Failure const& failure) {
+    auto error = failure.error;
+    if (!failure.residue.empty())
+        error.detail += fmt::format("; left behind: {}", fmt::join(failure.residue, "; "));
+    return error;
+}
+
+std::string subject_of(PciAddress const& pf) {
+    return "/v1/pfs/" + to_string(pf);
+}
+
+std::string attachment_subject(std::string const& id) {
+    return "/v1/attachments/" + id;
+}
+
+HistoryEvent event_of(EventKind kind, Attachment const& attachment, Operation const* operation,
+                      std::string detail, Time at) {
+    HistoryEvent event;
+    event.at = at;
+    event.kind = kind;
+    event.pf = attachment.vf.pf;
+    event.vf = attachment.vf.index;
+    event.attachment = attachment.id;
+    event.vm = attachment.vm;
+    if (operation) event.operation = operation->id;
+    event.detail = std::move(detail);
+    return event;
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations: each accepted one runs on a thread of its own, under claims, within the places of its
+// kind, and ends durably. Owned by the engine; any thread.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "vfmgr/engine/claims.hpp"
+#include "vfmgr/engine/command.hpp"
+#include "vfmgr/engine/execute.hpp"
+
+namespace vfmgr {
+
+inline constexpr std::chrono::milliseconds full_disk_retry{200};
+
+class Operations {
+  public:
+    using Work = std::function<void(Operation&)>;
+    struct Hooks {
+        std::function<void()> changed;  // the host may have: it is time to observe it again
+        // Ends an operation that an exception cut short, on its thread.
+        std::function<void(Operation&, std::string const& exception)> cut_short;
+    };
+    Operations(Kernel& kernel, Hypervisor& hypervisor, Control& control, Clock& clock, Hooks hooks);
+    Operations(Operations const&) = delete;
+    Operations& operator=(Operations const&) = delete;
+
+    [[nodiscard]] Seams const& seams() const { return seams_; }
+    [[nodiscard]] Claims& claims() { return claims_; }
+    [[nodiscard]] Places& places() { return places_; }
+    [[nodiscard]] bool stopping() const { return stopping_; }
+
+    // Stores the operation and starts it. On the control thread.
+    [[nodiscard]] Result<Operation> accept(Control::State& state, Operation operation,
+                                           Intent const& intent, Work work,
+                                           PlaceRequest const& place = {});
+    // Runs `work`, which throws nothing, on a thread of its own.
+    [[nodiscard]] Result<void> spawn(std::function<void()> work);
+    // Plans' steps become the operation's; an Error names what is left behind.
+    [[nodiscard]] Result<void> perform(Operation& operation, Plan const& plan,
+                                       OnFailure on_failure);
+    void finish(Operation& operation, Result<void> const& outcome, Batch batch);
+    // Ends it without undoing its steps. If even that throws, the journal still has it, and the
+    // next start's recovery ends it.
+    void end_by_exception(Operation& operation, std::string const& what);
+    // Writes a change that the host already has: waits while the disk is full or fails. False when
+    // the daemon stops first; the journal then leaves it to recovery.
+    bool commit_at_last(Batch const& batch);
+    // The same, for a batch made on the control thread from the state at that time.
+    bool commit_at_last(std::function<Batch(DesiredState const&)> const& make);
+    [[nodiscard]] std::uint64_t next_revision();
+
+    // Ends waits for the disk. Operations look at stopping() themselves.
+    void stop_waiting();
+    // False: some still run at `patience`, but none is in the middle of a kernel step, and none
+    // begins one any more.
+    [[nodiscard]] bool stop(Deadline patience);
+    void join();  // until all have ended, whatever it takes
+
+  private:
+    Hooks const hooks_;
+    StepGate gate_;
+    Seams const seams_;
+    Claims claims_;
+    Places places_;
+    std::atomic<bool> stopping_ = false;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::size_t running_ = 0;  // mutex_
+};
+
+[[nodiscard]] Operation new_operation(OperationKind kind, std::string subject, Time now);
+// Names, in the detail, what a failure left behind.
+[[nodiscard]] Error with_residue(Failure const& failure);
+// "/v1/pfs/0000:01:00.0", "/v1/attachments/3f9c2b1d": subjects of operations.
+[[nodiscard]] std::string subject_of(PciAddress const& pf);
+[[nodiscard]] std::string attachment_subject(std::string const& id);
+[[nodiscard]] HistoryEvent event_of(EventKind kind, Attachment const& attachment,
+                                    Operation const* operation, std::string detail, Time at);
+
+}  // namespace vfmgr

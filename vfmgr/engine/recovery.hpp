@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ends what a crash, a stop or an exception cut short. Owned by the engine; an operation's thread,
+// unless it is said.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "vfmgr/engine/attachments.hpp"
+
+namespace vfmgr {
+
+class Recovery {
+  public:
+    Recovery(Operations& operations, Attachments& attachments)
+        : operations_(operations), attachments_(attachments) {}
+    Recovery(Recovery const&) = delete;
+    Recovery& operator=(Recovery const&) = delete;
+
+    // Runs before anything is served: observes, and takes the claims of the operations that were
+    // cut short. They end afterwards, those of each PF separately, and `ended` is called with each,
+    // on its thread. Returns whether what was observed is still all that there is to know.
+    using Recovered = std::function<void(Operation const&)>;
+    [[nodiscard]] Result<bool> recover(Recovered const& ended);
+    // Refuses a command that would change what is still claimed. On the control thread.
+    [[nodiscard]] Result<void> check_recovered(Command const& command) const;
+    void recover_from(Operation& operation, std::string const& exception);
+
+  private:
+    [[nodiscard]] Seams const& seams() const { return operations_.seams(); }
+    void recover_group(std::vector<UnfinishedOperation>& group,
+                       std::vector<std::string> const& claimed, Recovered const& ended);
+    // Makes the operation's error; `end` describes what became of its changes.
+    using CutShort = std::function<Error(std::string const& end)>;
+    void recover_one(UnfinishedOperation& unfinished, CutShort const& cut_short);
+    void recover_attachment(UnfinishedOperation& unfinished, CutShort const& cut_short);
+    [[nodiscard]] std::vector<std::string> undo_here(Operation& operation,
+                                                     std::vector<JournalRecord> records);
+
+    Operations& operations_;
+    Attachments& attachments_;
+    // Keys that recovery claims, and the operation whose end frees them. Control thread only.
+    std::map<std::string, std::string> recovering_;
+};
+
+}  // namespace vfmgr

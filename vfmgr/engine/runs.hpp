@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Verification runs, from their start to the verdict or timeout: those that operations wait for,
+// those that guests request themselves, and scheduled ones. The only maker of a PendingRun. Owned
+// by the engine; what takes a Control::State runs on the control thread.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "vfmgr/engine/operations.hpp"
+#include "vfmgr/engine/schedule.hpp"
+
+namespace vfmgr {
+
+class Runs {
+  public:
+    explicit Runs(Operations& operations) : operations_(operations) {}
+    Runs(Runs const&) = delete;
+    Runs& operator=(Runs const&) = delete;
+
+    // Begins a run that the guest of `vm_uuid` requested. The run is over at its end, reported or
+    // not.
+    [[nodiscard]] Result<void> begin_run(std::string const& attachment, std::string const& vm_uuid,
+                                         PendingRun run);
+    // Takes the host's verdict on a reported run. The guest gets it at once; it is stored as soon
+    // as possible.
+    void verification_done(Verification verification);
+    // Starts a run for the operation and waits for its verdict, which comes from the host or from
+    // `remote`.
+    [[nodiscard]] Result<void> prove(Operation& operation, Verify const& request,
+                                     std::optional<RemoteEnd> const& remote = {});
+    // Begins the verifications that verify_every_seconds requests, until it is stopped. What its
+    // hooks refer to must outlive that.
+    void start_schedule(ScheduleHooks hooks);
+    void stop_schedule();
+
+  private:
+    [[nodiscard]] Seams const& seams() const { return operations_.seams(); }
+    void start_run(Control::State& state, std::string const& id, PendingRun run);
+    // Called before another run begins: one verdict of each attachment may wait for the disk, and
+    // none is dropped for another.
+    [[nodiscard]] Result<void> write_verdict(Control::State& state, std::string const& id);
+    void keep_writing_verdict(Control::State& state, std::string const& id);
+    [[nodiscard]] Result<Verification> await_report(std::string const& id, std::string const& run,
+                                                    std::uint32_t timeout_seconds);
+    void check_schedule(Control::State& state);
+    void begin_scheduled(Control::State& state, Attachment const& attachment);
+    void end_scheduled(Control::State& state);
+    void await_schedule();
+    [[nodiscard]] bool schedule_changed(Control::State const& state) const;
+
+    Operations& operations_;
+    // By attachment: its state when it was proved, with a verdict that could not be stored so far.
+    // Control thread only.
+    std::map<std::string, Attachment> unwritten_;
+    Schedule schedule_;  // control thread only
+};
+
+[[nodiscard]] Error no_such_attachment(std::string const& id);  // it ended meanwhile
+[[nodiscard]] Error vfmgrd_stops();
+// The error of a run of the attachment that did not pass, or that got no report.
+[[nodiscard]] Error failed_verification(Attachment const& attachment,
+                                        Verification const& verification);
+[[nodiscard]] Error no_report(Attachment const& attachment, std::uint32_t timeout_seconds);
+
+}  // namespace vfmgr

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/machine/driver_log.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "api/types/text.hpp"
+
+namespace vfmgr::checks {
+namespace {
+
+std::string_view take_log_line(std::string_view& text) {
+    auto const end = std::min(text.find('\n'), text.size());
+    auto line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    return line;
+}
+
+// Matches dates: "0" is a digit, "?" anything, "_" a blank or a digit, the rest stands for itself.
+bool is_like(std::string_view text, std::string_view form) {
+    auto const fits = [](char one, char expected) {
+        bool const digit = one >= '0' && one <= '9';
+        if (expected == '0') return digit;
+        if (expected == '_') return digit || one == ' ';
+        return expected == '?' || one == expected;
+    };
+    return text.size() == form.size() && std::ranges::equal(text, form, fits);
+}
+
+bool takes_form(std::string_view& text, std::string_view form) {
+    if (!is_like(text.substr(0, form.size()), form)) return false;
+    text.remove_prefix(form.size());
+    return true;
+}
+
+bool takes_word(std::string_view& text, std::string_view word) {
+    if (!text.starts_with(word)) return false;
+    text.remove_prefix(word.size());
+    return true;
+}
+
+template <std::size_t count>
+bool is_one_of(std::string_view word, std::array<std::string_view, count> const& words) {
+    return std::ranges::find(words, word) != words.end();
+}
+
+bool is_month(std::string_view word) {
+    static constexpr std::array<std::string_view, 12> months{
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    return is_one_of(word, months);
+}
+
+std::string_view without_blanks(std::string_view text) {
+    auto const from = text.find_first_not_of(' ');
+    if (from == text.npos) return {};
+    return text.substr(from, text.find_last_not_of(' ') - from + 1);
+}
+
+// "6,339,5140900,-;text": level and facility, number, microseconds, flags.
+std::optional<LogLine> kmsg_record(std::string_view line, std::uint64_t& number) {
+    auto rest = line;
+    auto const level = take_until(rest, ',');
+    auto const sequence = take_until(rest, ',');
+    auto const micros = take_until(rest, ',');
+    auto const text = line.find(';');
+    if (!level || !sequence || !micros || text == line.npos) return std::nullopt;
+    auto const parsed_number = parse_digits(*sequence, {});
+    auto const parsed_micros = parse_digits(*micros, {});
+    if (!parse_digits(*level, {}) || !parsed_number || !parsed_micros) return std::nullopt;
+    number = *parsed_number;
+    return LogLine{static_cast<double>(*parsed_micros) / 1e6, line.substr(text + 1)};
+}
+
+// "<6>" of dmesg -r and of a console; "kern  :info  : " of dmesg -x.
+void take_level(std::string_view& line) {
+    static constexpr std::array<std::string_view, 12> facilities{
+        "kern", "user", "mail", "daemon", "auth",     "syslog",
+        "lpr",  "news", "uucp", "cron",   "authpriv", "ftp"};
+    static constexpr std::array<std::string_view, 8> levels{"emerg", "alert",  "crit", "err",
+                                                            "warn",  "notice", "info", "debug"};
+    auto rest = line;
+    if (takes_word(rest, "<")) {
+        auto const level = take_until(rest, '>');
+        if (level && parse_digits(*level, {.digits_max = 3})) line = rest;
+        return;
+    }
+    auto const facility = take_until(rest, ':');
+    auto const level = take_until(rest, ':');
+    if (!facility || !level || !takes_word(rest, " ")) return;
+    if (is_one_of(without_blanks(*facility), facilities) &&
+        is_one_of(without_blanks(*level), levels))
+        line = rest;
+}
+
+std::optional<double> seconds_in(std::string_view text) {
+    auto const dot = text.find('.');
+    if (dot == text.npos) return std::nullopt;
+    auto const whole = parse_digits(text.substr(0, dot), {.digits_max = 12});
+    auto const micros = parse_digits(text.substr(dot + 1), {.digits_min = 6, .digits_max = 6});
+    if (!whole || !micros) return std::nullopt;
+    return static_cast<double>(*whole) + static_cast<double>(*micros) / 1e6;
+}
+
+// "Sun Dec  1 14:54:40 2024" of dmesg -T, "Dec01 14:54" and "+0.000007" of dmesg -H.
+bool is_date_of_dmesg(std::string_view text) {
+    if (is_like(text, "??? ??? _0 00:00:00 0000")) return is_month(text.substr(4, 3));
+    if (is_like(text, "???00 00:00")) return is_month(text.substr(0, 3));
+    auto const since = without_blanks(text);
+    return since.starts_with('+') && seconds_in(since.substr(1));
+}
+
+// "[   11.512808] ", and "[   11.512808][  T124] " of kernels that print the caller.
+bool takes_brackets(std::string_view& line, double& seconds) {
+    auto rest = line;
+    if (!takes_word(rest, "[")) return false;
+    auto const time = take_until(rest, ']');
+    if (!time) return false;
+    auto const since_boot = seconds_in(without_blanks(*time));
+    if (!since_boot && !is_date_of_dmesg(*time)) return false;
+    if (takes_word(rest, "[")) {
+        auto const caller = take_until(rest, ']');
+        auto const who = caller ? without_blanks(*caller) : std::string_view();
+        bool const known = who.starts_with('T') || who.starts_with('C');
+        if (!known || !parse_digits(who.substr(1), {})) return false;
+    }
+    if (!takes_word(rest, " ") && !rest.empty()) return false;
+    seconds = since_boot.value_or(0);
+    line = rest;
+    return true;
+}
+
+// "+0000", "+00:00", "-08:00", "Z".
+bool takes_zone(std::string_view& text) {
+    if (takes_word(text, "Z")) return true;
+    if (!text.starts_with('+') && !text.starts_with('-')) return false;
+    auto rest = text.substr(1);
+    if (!takes_form(rest, "00:00") && !takes_form(rest, "0000")) return false;
+    text = rest;
+    return true;
+}
+
+// "2025-02-10T16:28:06,502716+00:00 " of dmesg, "2025-02-10T16:28:06+0000 " of journalctl -o
+// short-iso, "2025-02-10T16:28:06.502716+01:00 " of rsyslog.
+bool takes_iso_time(std::string_view& line) {
+    auto rest = line;
+    if (!takes_form(rest, "0000-00-00?00:00:00")) return false;
+    if (line[10] != 'T' && line[10] != ' ') return false;
+    if (rest.starts_with(',') || rest.starts_with('.')) {
+        auto const digits = rest.find_first_not_of("0123456789", 1);
+        rest.remove_prefix(std::min(digits, rest.size()));
+    }
+    if (!takes_zone(rest) || !takes_word(rest, " ")) return false;
+    line = rest;
+    return true;
+}
+
+// "Nov 22 10:00:00 " of syslog and journalctl, with "10:00:00.123456" for short-precise.
+bool takes_syslog_time(std::string_view& line) {
+    auto rest = line;
+    if (!takes_form(rest, "??? _0 00:00:00") || !is_month(line.substr(0, 3))) return false;
+    takes_form(rest, ".000000");
+    if (!takes_word(rest, " ")) return false;
+    line = rest;
+    return true;
+}
+
+// "host kernel: ".
+bool takes_host(std::string_view& line) {
+    constexpr std::string_view mark = " kernel: ";
+    auto const at = line.find(mark);
+    if (at == line.npos || at == 0 || line.find(' ') != at) return false;
+    line.remove_prefix(at + mark.size());
+    return true;
+}
+
+// Drops lines of other programs, and journalctl's own: "-- Boot 1f3a… --".
+std::optional<LogLine> line_with_time(std::string_view line) {
+    if (line.starts_with("-- ") && line.ends_with(" --")) return std::nullopt;
+    LogLine parsed;
+    take_level(line);
+    bool const syslog = takes_syslog_time(line);
+    bool const dated = syslog || takes_iso_time(line);
+    bool const bracketed = takes_brackets(line, parsed.seconds);
+    bool const of_host = takes_host(line);
+    if (syslog && !bracketed && !of_host) return std::nullopt;
+    // rsyslog puts the kernel's own time after the host.
+    if (dated && of_host) takes_brackets(line, parsed.seconds);
+    parsed.text = line;
+    return parsed;
+}
+
+}  // namespace
+
+KernelLog parse_kernel_log(std::string_view text) {
+    KernelLog log;
+    bool first = true, behind_record = false;
+    while (!text.empty()) {
+        auto const line = take_log_line(text);
+        // A record's further lines describe its device: " SUBSYSTEM=pci".
+        if (line.empty() || (behind_record && line.starts_with(' '))) continue;
+        std::uint64_t number = UINT64_MAX;
+        auto const record = kmsg_record(line, number);
+        behind_record = record.has_value();
+        auto const parsed = record ? record : line_with_time(line);
+        if (!parsed) continue;
+        log.lines.push_back(*parsed);
+        constexpr std::string_view banner = "Linux version ";
+        if (first) log.from_boot = number == 0 || parsed->text.starts_with(banner);
+        first = false;
+    }
+    return log;
+}
+
+namespace {
+
+bool is_name_byte(char one) {
+    return (one >= '0' && one <= '9') || (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z') ||
+           one == '_' || one == '-' || one == '.';
+}
+
+bool is_name(std::string_view text) {
+    return !text.empty() && std::ranges::all_of(text, is_name_byte);
+}
+
+// Returns the text between `before` and `after`, if both are there.
+std::optional<std::string_view> between(std::string_view text, std::string_view before,
+                                        std::string_view after) {
+    auto const from = text.find(before);
+    if (from == text.npos) return std::nullopt;
+    text.remove_prefix(from + before.size());
+    auto const to = text.find(after);
+    return to == text.npos ? std::nullopt : std::optional(text.substr(0, to));
+}
+
+std::optional<int> number_in(std::string_view text, std::string_view before,
+                             std::string_view after) {
+    auto const digits = between(text, before, after);
+    auto const number = digits ? parse_digits(*digits, {.digits_max = 6}) : std::nullopt;
+    return number ? std::optional(static_cast<int>(*number)) : std::nullopt;
+}
+
+// "0000:5c:00.0" or "5c:00.0".
+std::optional<PciAddress> address_in(std::string_view text) {
+    auto const address = PciAddress::parse(text);
+    return address ? std::optional(*address) : std::nullopt;
+}
+
+// "poll_health:801:(pid 0): text".
+std::optional<Mlx5Line> at_place(std::string_view text) {
+    auto const function = take_until(text, ':');
+    auto const number = take_until(text, ':');
+    if (!function || !number || !is_name(*function) || !parse_digits(*number, {}))
+        return std::nullopt;
+    constexpr std::string_view process = "(pid ";
+    if (!text.starts_with(process)) return std::nullopt;
+    text.remove_prefix(process.size());
+    auto const pid = take_until(text, ')');
+    if (!pid || !parse_digits(*pid, {}) || !text.starts_with(": ")) return std::nullopt;
+    return Mlx5Line{std::nullopt, *function, text.substr(2)};
+}
+
+// A module's message starts the line, or follows "kernel: ".
+std::string_view message_in(std::string_view line) {
+    constexpr std::string_view mark = " kernel: ";
+    auto const at = line.find(mark);
+    return at == line.npos ? line : line.substr(at + mark.size());
+}
+
+}  // namespace
+
+std::optional<DeviceLine> parse_device_line(std::string_view line, std::string_view driver) {
+    line = message_in(line);
+    if (!line.starts_with(driver) || !line.substr(driver.size()).starts_with(' '))
+        return std::nullopt;
+    line.remove_prefix(driver.size() + 1);
+    auto const colon = line.find(": ");
+    if (colon == line.npos) return std::nullopt;
+    auto const device = address_in(line.substr(0, colon));
+    if (!device) return std::nullopt;
+    return DeviceLine{*device, line.substr(colon + 2)};
+}
+
+std::optional<Mlx5Line> parse_mlx5_line(std::string_view line) {
+    if (auto const parsed = parse_device_line(line, "mlx5_core")) {
+        auto placed = at_place(parsed->text);
+        if (placed) placed->device = parsed->device;
+        return placed;
+    }
+    line = message_in(line);
+    return line.starts_with("mlx5_") ? at_place(line) : std::nullopt;
+}
+
+std::optional<SymbolLine> parse_symbol_line(std::string_view line) {
+    auto text = message_in(line);
+    auto const module = take_until(text, ':');
+    if (!module || !is_name(*module)) return std::nullopt;
+    constexpr std::string_view differs = " disagrees about version of symbol ";
+    constexpr std::string_view lacks = " Unknown symbol ";
+    if (text.starts_with(differs)) {
+        auto const symbol = text.substr(differs.size());
+        return is_name(symbol) ? std::optional(SymbolLine{*module, symbol, true}) : std::nullopt;
+    }
+    if (!text.starts_with(lacks)) return std::nullopt;
+    text.remove_prefix(lacks.size());
+    auto const symbol = text.substr(0, text.find(' '));
+    auto const rest = text.substr(symbol.size());
+    bool const ends_well = rest.empty() || (rest.starts_with(" (err ") && rest.ends_with(')'));
+    if (!is_name(symbol) || !ends_well) return std::nullopt;
+    return SymbolLine{*module, symbol, false};
+}
+
+std::optional<IommuFault> parse_iommu_fault(std::string_view line) {
+    auto const message = message_in(line);
+    constexpr std::string_view amd = "AMD-Vi: Event logged [IO_PAGE_FAULT ";
+    if (auto const at = message.find(amd); at != message.npos) {
+        auto const event = message.substr(at + amd.size());
+        auto const address = between(event, "address=", " ");
+        if (!address) return std::nullopt;
+        // Newer kernels print the driver and the device before it, older ones "device=" inside.
+        auto const named = between(event, "device=", " ");
+        auto where = message.substr(0, at);
+        if (!named && !where.ends_with(": ")) return std::nullopt;
+        if (!named) where.remove_suffix(2);
+        auto const text = named ? *named : where.substr(where.rfind(' ') + 1);
+        auto const device = address_in(text);
+        if (!device) return std::nullopt;
+        return IommuFault{*device, std::ranges::count(text, ':') == 2, *address};
+    }
+    if (!message.starts_with("DMAR:") || message.find("[DMA ") == message.npos) return std::nullopt;
+    auto const text = between(message, "Request device [", "]");
+    auto const device = text ? address_in(*text) : std::nullopt;
+    if (!device) return std::nullopt;
+    constexpr std::string_view mark = "fault addr ";
+    auto const at = message.find(mark);
+    if (at == message.npos) return std::nullopt;
+    auto const address = message.substr(at + mark.size());
+    return IommuFault{*device, std::ranges::count(*text, ':') == 2,
+                      address.substr(0, address.find(' '))};
+}
+
+std::optional<int> parse_slot_power(std::string_view text) {
+    constexpr std::string_view mark = "Detected insufficient power on the PCIe slot (";
+    return text.starts_with(mark) ? number_in(text, mark, "W)") : std::nullopt;
+}
+
+std::optional<ModuleError> parse_module_error(std::string_view text) {
+    constexpr std::string_view mark = "Port module event[error]: module ";
+    constexpr std::string_view kind = ", Cable error, ";
+    if (!text.starts_with(mark)) return std::nullopt;
+    auto const module = number_in(text, mark, kind);
+    if (!module) return std::nullopt;
+    return ModuleError{*module, text.substr(text.find(kind) + kind.size())};
+}
+
+std::optional<int> parse_health_severity(std::string_view text) {
+    if (!text.starts_with("Health issue observed, ")) return std::nullopt;
+    return number_in(text, ", severity(", ")");
+}
+
+}  // namespace vfmgr::checks

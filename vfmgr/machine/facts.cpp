@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/machine/facts.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace vfmgr::checks {
+namespace {
+
+template <class Map>
+auto const* found_in(Map const& map, std::string_view name) {
+    auto const at = map.find(name);
+    return at == map.end() ? nullptr : &at->second;
+}
+
+std::string_view without_newline(std::string_view text) {
+    if (text.ends_with('\n')) text.remove_suffix(1);
+    return text;
+}
+
+}  // namespace
+
+bool Unknown::absent() const {
+    return error == ENOENT;
+}
+
+std::string to_string(Unknown const& unknown) {
+    if (unknown.error == 0) return unknown.source + " was not collected";
+    if (unknown.absent()) return "there is no " + unknown.source;
+    return unknown.source + ": " + errno_name(unknown.error);
+}
+
+bool matches(std::string_view pattern, std::string_view path) {
+    // fnmatch() is slow, and is called for hundreds of patterns whenever something is missing.
+    auto const plain = pattern.substr(0, pattern.find_first_of("*?[\\"));
+    if (!path.starts_with(plain)) return false;
+    if (plain.size() == pattern.size()) return path.size() == plain.size();
+    if (pattern == "*") return path.find('/') == path.npos;
+    return ::fnmatch(std::string(pattern).c_str(), std::string(path).c_str(), FNM_PATHNAME) == 0;
+}
+
+Unknown Facts::missing(std::string_view name) const {
+    bool const expected = std::ranges::any_of(patterns, [&](std::string const& pattern) {
+        return pattern == "*" || matches(pattern, name);
+    });
+    return {std::string(name), expected ? ENOENT : 0};
+}
+
+Known<std::string_view> Facts::text(std::string_view path) const {
+    auto const* const fact = found_in(files, path);
+    if (!fact) return tl::unexpected(missing(path));
+    if (fact->error != 0) return tl::unexpected(Unknown{std::string(path), fact->error});
+    return without_newline(fact->bytes);
+}
+
+Known<std::string_view> Facts::target(std::string_view path) const {
+    auto const* const fact = found_in(links, path);
+    if (!fact) return tl::unexpected(missing(path));
+    if (fact->error != 0) return tl::unexpected(Unknown{std::string(path), fact->error});
+    return std::string_view(fact->bytes);
+}
+
+Known<Names> Facts::names(std::string_view path) const {
+    auto const* const fact = found_in(folders, path);
+    if (fact && fact->error == 0) return Names(fact->names);
+    auto unknown = fact ? Unknown{std::string(path), fact->error} : missing(path);
+    if (unknown.absent()) return Names();
+    return tl::unexpected(std::move(unknown));
+}
+
+Known<CommandFact const*> Facts::command(std::string_view line) const {
+    auto const* const fact = found_in(commands, line);
+    if (!fact) return tl::unexpected(missing(line));
+    if (fact->error != 0) return tl::unexpected(Unknown{std::string(line), fact->error});
+    return fact;
+}
+
+Known<Names> Facts::answers(std::string_view request) const {
+    auto const* const fact = found_in(netlink, request);
+    if (!fact) return tl::unexpected(missing(request));
+    if (fact->error != 0) return tl::unexpected(Unknown{std::string(request), fact->error});
+    return Names(fact->payloads);
+}
+
+}  // namespace vfmgr::checks

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/machine/machine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "api/types/text.hpp"
+#include "vfmgr/machine/read_devices.hpp"
+
+namespace vfmgr::checks {
+namespace {
+
+template <class Parse>
+auto parsed(Known<std::string_view> const& text, Parse parse)
+    -> Known<decltype(parse(std::string_view()))> {
+    if (!text) return tl::unexpected(text.error());
+    return parse(*text);
+}
+
+std::string_view next_line(std::string_view& text) {
+    auto const end = std::min(text.find('\n'), text.size());
+    auto const line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    return line;
+}
+
+std::string_view trimmed(std::string_view text) {
+    auto const from = text.find_first_not_of(" \t");
+    if (from == text.npos) return {};
+    return text.substr(from, text.find_last_not_of(" \t") - from + 1);
+}
+
+// /proc/modules has loaded modules; /sys/module also has built-in ones with a parameter.
+Known<std::set<std::string, std::less<>>> read_modules(Facts const& facts) {
+    auto const loaded = facts.text("/proc/modules");
+    auto const present = facts.names("/sys/module");
+    if (!loaded && !present) return tl::unexpected(loaded.error());
+    std::set<std::string, std::less<>> modules;
+    if (present) modules.insert(present->begin(), present->end());
+    for (auto rest = loaded.value_or(""); !rest.empty();) {
+        auto const line = next_line(rest);
+        modules.emplace(line.substr(0, line.find(' ')));
+    }
+    return modules;
+}
+
+Known<std::map<std::string, Unit, std::less<>>> read_units(Facts const& facts) {
+    for (auto const& [line, fact] : facts.commands)
+        if (line.starts_with("systemctl show ") && fact.error == 0) return parse_units(fact.out);
+    return tl::unexpected(Unknown{"systemctl show", 0});
+}
+
+Known<std::vector<VfioHolding>> read_holders(Facts const& facts) {
+    for (auto const& [path, fact] : facts.folders)
+        if (fact.error != 0 && matches("/proc/[0-9]*/fd", path))
+            return tl::unexpected(Unknown{path, fact.error});
+    if (!facts.patterns.contains("/proc/[0-9]*/fd/*") && !facts.patterns.contains("*"))
+        return tl::unexpected(Unknown{"/proc/*/fd", 0});
+    std::vector<VfioHolding> all;
+    for (auto const& [path, fact] : facts.links) {
+        if (!matches("/proc/[0-9]*/fd/*", path)) continue;
+        auto const process = path.substr(0, path.find("/fd/"));
+        VfioHolding holding{
+            fact.bytes, std::string(facts.text(process + "/comm").value_or("")), {}};
+        auto const arguments = facts.text(process + "/cmdline").value_or("");
+        constexpr std::string_view mark = "guest=";
+        if (auto const at = arguments.find(mark); at != arguments.npos) {
+            auto const name = arguments.substr(at + mark.size());
+            holding.vm = name.substr(0, name.find_first_of(",\n"));
+        }
+        all.push_back(std::move(holding));
+    }
+    return all;
+}
+
+// Reads /dev/kmsg, or the journal where the process may not read that.
+Known<KernelLog> read_log(Facts const& facts) {
+    auto log = parsed(facts.text("/dev/kmsg"), parse_kernel_log);
+    if (log) return log;
+    for (auto const& [line, fact] : facts.commands)
+        if (line.starts_with("journalctl ") && fact.exit_status == 0 && !fact.out.empty())
+            return parse_kernel_log(fact.out);
+    return log;
+}
+
+}  // namespace
+
+std::vector<KernelParameter> parse_kernel_parameters(std::string_view cmdline) {
+    std::vector<KernelParameter> all;
+    while (!cmdline.empty()) {
+        auto const end = std::min(cmdline.find_first_of(" \n"), cmdline.size());
+        auto const word = cmdline.substr(0, end);
+        cmdline.remove_prefix(std::min(end + 1, cmdline.size()));
+        if (word == "--") break;  // what follows is init's
+        if (word.empty()) continue;
+        auto const equals = word.find('=');
+        all.push_back({std::string(word.substr(0, equals)),
+                       equals == word.npos ? "" : std::string(word.substr(equals + 1))});
+    }
+    return all;
+}
+
+// Parses the first processor's lines: the others are alike.
+Cpu parse_cpu(std::string_view cpuinfo) {
+    Cpu cpu;
+    while (!cpuinfo.empty()) {
+        auto const line = next_line(cpuinfo);
+        auto const colon = line.find(':');
+        if (colon == line.npos) continue;
+        auto const key = trimmed(line.substr(0, colon));
+        auto const value = trimmed(line.substr(colon + 1));
+        if (key == "vendor_id")
+            cpu.vendor = value == "GenuineIntel"   ? CpuVendor::intel
+                         : value == "AuthenticAMD" ? CpuVendor::amd
+                                                   : CpuVendor::other;
+        if (key != "flags") continue;
+        for (auto const& flag : parse_kernel_parameters(value)) {
+            cpu.virtualisation |= flag.name == "vmx" || flag.name == "svm";
+            cpu.hypervisor |= flag.name == "hypervisor";
+        }
+        break;
+    }
+    return cpu;
+}
+
+std::map<std::string, Unit, std::less<>> parse_units(std::string_view shown) {
+    std::map<std::string, Unit, std::less<>> units;
+    std::string id;
+    Unit unit;
+    auto const keep = [&] {
+        if (!id.empty()) units.insert_or_assign(std::move(id), std::move(unit));
+        id.clear();
+        unit = {};
+    };
+    while (!shown.empty()) {
+        auto value = next_line(shown);
+        if (value.empty()) keep();
+        auto const key = take_until(value, '=');
+        if (key == "Id") id = value;
+        if (key == "LoadState") unit.load = value;
+        if (key == "ActiveState") unit.active = value;
+        if (key == "UnitFileState") unit.file = value;
+    }
+    keep();
+    return units;
+}
+
+KernelParameter const* find_parameter(std::vector<KernelParameter> const& all,
+                                      std::string_view name) {
+    auto const found =
+        std::find_if(all.rbegin(), all.rend(), [&](auto const& one) { return one.name == name; });
+    return found == all.rend() ? nullptr : &*found;
+}
+
+PciDevice const* find_pci(Machine const& machine, PciAddress const& address) {
+    if (!machine.pci) return nullptr;
+    auto const found = std::ranges::find(*machine.pci, address, &PciDevice::address);
+    return found == machine.pci->end() ? nullptr : &*found;
+}
+
+bool module_loaded(Machine const& machine, std::string_view module) {
+    return machine.modules && machine.modules->contains(module);
+}
+
+Known<bool> module_exists(Machine const& machine, std::string_view module) {
+    if (module_loaded(machine, module)) return true;
+    auto const folder = "/lib/modules/" + machine.release + "/";
+    auto const listed = machine.facts.text(folder + "modules.dep");
+    if (!listed) return tl::unexpected(listed.error());
+    // File names use either sign; the kernel treats them the same.
+    auto const in = [&](std::string_view text, std::string name) {
+        if (text.find("/" + name + ".ko") != text.npos) return true;
+        std::ranges::replace(name, '_', '-');
+        return text.find("/" + name + ".ko") != text.npos;
+    };
+    auto const builtin = machine.facts.text(folder + "modules.builtin").value_or("");
+    return in(*listed, std::string(module)) || in(builtin, std::string(module));
+}
+
+std::optional<std::string> kernel_option(Machine const& machine, std::string_view option) {
+    auto text = machine.facts.text("/boot/config-" + machine.release);
+    if (!text) return std::nullopt;
+    while (!text->empty()) {
+        auto value = next_line(*text);
+        if (value == fmt::format("# {} is not set", option)) return "n";
+        auto const key = take_until(value, '=');
+        if (key == option) return std::string(value);
+    }
+    return "n";
+}
+
+LogLine const* find_line(KernelLog const& log, std::initializer_list<std::string_view> words) {
+    for (auto const& line : log.lines)
+        if (std::ranges::all_of(
+                words, [&](auto const word) { return line.text.find(word) != line.text.npos; }))
+            return &line;
+    return nullptr;
+}
+
+Machine read_machine(Facts const& facts) {
+    auto const release = facts.text("/proc/sys/kernel/osrelease").value_or("");
+    return {facts,
+            facts.machine,
+            std::string(release),
+            parsed(facts.text("/proc/cmdline"), parse_kernel_parameters),
+            parsed(facts.text("/proc/cpuinfo"), parse_cpu),
+            read_modules(facts),
+            read_log(facts),
+            read_pci_devices(facts),
+            read_netdevs(facts),
+            read_rdma_devices(facts),
+            read_units(facts),
+            read_holders(facts)};
+}
+
+}  // namespace vfmgr::checks

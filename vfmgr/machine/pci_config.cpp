@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/machine/pci_config.hpp"
+
+#include <fmt/format.h>
+#include <linux/pci_regs.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "api/types/text.hpp"
+
+namespace vfmgr::checks {
+namespace {
+
+// Reads little-endian numbers; bytes that were not read have no value.
+class RawSpace {
+  public:
+    explicit RawSpace(std::string_view bytes) : bytes_(bytes) {}
+    [[nodiscard]] std::optional<std::uint32_t> number(std::size_t at, std::size_t size) const {
+        if (at > bytes_.size() || size > bytes_.size() - at) return std::nullopt;
+        std::uint32_t value = 0;
+        for (std::size_t i = size; i > 0; --i)
+            value = value << 8U | static_cast<unsigned char>(bytes_[at + i - 1]);
+        return value;
+    }
+    [[nodiscard]] std::uint16_t word(std::size_t at) const {
+        return static_cast<std::uint16_t>(number(at, 2).value_or(0));
+    }
+    [[nodiscard]] bool has(std::size_t at, std::size_t size) const {
+        return number(at, 1) && number(at + size - 1, 1);
+    }
+    [[nodiscard]] std::size_t size() const { return bytes_.size(); }
+
+  private:
+    std::string_view bytes_;
+};
+
+// Each capability points to the next. Stops at a pointer that leads back, which would never end.
+std::vector<Capability> capabilities_in(RawSpace const& space) {
+    std::vector<Capability> found;
+    if ((space.word(PCI_STATUS) & PCI_STATUS_CAP_LIST) == 0) return found;
+    auto at = space.number(PCI_CAPABILITY_LIST, 1).value_or(0) & ~3U;
+    while (at >= PCI_STD_HEADER_SIZEOF && space.has(at, 2)) {
+        if (std::ranges::find(found, at, &Capability::at) != found.end()) break;
+        auto const id = space.number(at, 1).value_or(0);
+        if (id == 0xff) break;
+        found.push_back({static_cast<std::uint16_t>(id), static_cast<std::uint16_t>(at)});
+        at = space.number(at + PCI_CAP_LIST_NEXT, 1).value_or(0) & ~3U;
+    }
+    return found;
+}
+
+std::vector<Capability> extended_capabilities_in(RawSpace const& space) {
+    std::vector<Capability> found;
+    std::uint32_t at = PCI_CFG_SPACE_SIZE;
+    while (at >= PCI_CFG_SPACE_SIZE) {
+        if (std::ranges::find(found, at, &Capability::at) != found.end()) break;
+        auto const header = space.number(at, 4);
+        if (!header || *header == 0 || *header == UINT32_MAX) break;
+        found.push_back(
+            {static_cast<std::uint16_t>(PCI_EXT_CAP_ID(*header)), static_cast<std::uint16_t>(at)});
+        at = PCI_EXT_CAP_NEXT(*header);
+    }
+    return found;
+}
+
+PcieCapability read_pcie(RawSpace const& space, std::size_t at) {
+    auto const flags = space.word(at + PCI_EXP_FLAGS);
+    PcieCapability pcie;
+    pcie.kind = static_cast<PcieKind>((flags & PCI_EXP_FLAGS_TYPE) >> 4U);
+    // Version 1 has no second set of registers.
+    if ((flags & PCI_EXP_FLAGS_VERS) < 2) return pcie;
+    pcie.can_forward_ari =
+        (space.number(at + PCI_EXP_DEVCAP2, 4).value_or(0) & PCI_EXP_DEVCAP2_ARI) != 0;
+    pcie.forwards_ari = (space.word(at + PCI_EXP_DEVCTL2) & PCI_EXP_DEVCTL2_ARI) != 0;
+    return pcie;
+}
+
+SrIovCapability read_sriov(RawSpace const& space, std::size_t at) {
+    auto const control = space.word(at + PCI_SRIOV_CTRL);
+    SrIovCapability sriov;
+    sriov.enabled = (control & PCI_SRIOV_CTRL_VFE) != 0;
+    sriov.ari = (control & PCI_SRIOV_CTRL_ARI) != 0;
+    sriov.initial_vfs = space.word(at + PCI_SRIOV_INITIAL_VF);
+    sriov.total_vfs = space.word(at + PCI_SRIOV_TOTAL_VF);
+    sriov.num_vfs = space.word(at + PCI_SRIOV_NUM_VF);
+    sriov.offset = space.word(at + PCI_SRIOV_VF_OFFSET);
+    sriov.stride = space.word(at + PCI_SRIOV_VF_STRIDE);
+    sriov.vf_device = space.word(at + PCI_SRIOV_VF_DID);
+    return sriov;
+}
+
+void read_extended(RawSpace const& space, PciConfiguration& configuration) {
+    constexpr std::size_t sriov_bytes = PCI_SRIOV_VF_DID + 2, acs_bytes = PCI_ACS_CTRL + 2;
+    for (auto const& [id, at] : configuration.extended_capabilities) {
+        if (id == PCI_EXT_CAP_ID_SRIOV && space.has(at, sriov_bytes))
+            configuration.sriov = read_sriov(space, at);
+        if (id == PCI_EXT_CAP_ID_ACS && space.has(at, acs_bytes))
+            configuration.acs = {space.word(at + PCI_ACS_CAP), space.word(at + PCI_ACS_CTRL)};
+        if (id == PCI_EXT_CAP_ID_ATS && space.has(at, PCI_ATS_CTRL + 2))
+            configuration.ats = (space.word(at + PCI_ATS_CTRL) & PCI_ATS_CTRL_ENABLE) != 0;
+        configuration.ari |= id == PCI_EXT_CAP_ID_ARI;
+    }
+}
+
+}  // namespace
+
+std::string describe_acs(std::uint16_t bits) {
+    constexpr std::array<std::string_view, 7> names{"SrcValid",   "TransBlk",    "ReqRedir",
+                                                    "CmpltRedir", "UpstreamFwd", "EgressCtrl",
+                                                    "DirectTrans"};
+    std::string text;
+    for (std::size_t i = 0; i < names.size(); ++i)
+        text +=
+            fmt::format("{}{}{}", i == 0 ? "" : " ", names[i], (bits >> i & 1U) != 0 ? '+' : '-');
+    return text;
+}
+
+std::optional<PciConfiguration> parse_pci_configuration(std::string_view bytes) {
+    RawSpace const space(bytes);
+    if (space.size() < PCI_STD_HEADER_SIZEOF) return std::nullopt;
+    PciConfiguration configuration;
+    configuration.vendor = space.word(PCI_VENDOR_ID);
+    configuration.device = space.word(PCI_DEVICE_ID);
+    auto const of_class = space.number(PCI_CLASS_REVISION, 4).value_or(0);
+    configuration.class_code = of_class >> 8U;
+    configuration.revision = static_cast<std::uint8_t>(of_class);
+    configuration.header_type =
+        static_cast<std::uint8_t>(space.number(PCI_HEADER_TYPE, 1).value_or(0) & 0x7fU);
+    // Vendor and device can't decide this: those of a healthy VF read as ones.
+    configuration.answers = of_class != UINT32_MAX && configuration.header_type != 0x7f;
+    if (!configuration.answers) return configuration;
+    configuration.shows_capabilities = space.size() >= PCI_CFG_SPACE_SIZE;
+    if (configuration.shows_capabilities) configuration.capabilities = capabilities_in(space);
+    for (auto const& [id, at] : configuration.capabilities)
+        if (id == PCI_CAP_ID_EXP && space.has(at, PCI_EXP_FLAGS + 2))
+            configuration.pcie = read_pcie(space, at);
+    // A function without PCI Express has no more than 256 bytes, for root too.
+    configuration.shows_extended_capabilities =
+        space.size() > PCI_CFG_SPACE_SIZE ||
+        (configuration.shows_capabilities && !configuration.pcie);
+    if (space.size() > PCI_CFG_SPACE_SIZE)
+        configuration.extended_capabilities = extended_capabilities_in(space);
+    read_extended(space, configuration);
+    return configuration;
+}
+
+namespace {
+
+std::string_view next_part(std::string_view& text, char separator) {
+    auto const end = std::min(text.find(separator), text.size());
+    auto const part = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    return part;
+}
+
+}  // namespace
+
+std::vector<PciRegion> parse_pci_resource(std::string_view text) {
+    constexpr std::size_t regions_max = 32;
+    std::vector<PciRegion> regions;
+    while (!text.empty() && regions.size() < regions_max) {
+        auto line = next_part(text, '\n');
+        std::array<std::uint64_t, 3> values{};
+        for (auto& value : values) {
+            auto const word = next_part(line, ' ');
+            auto const number = word.starts_with("0x")
+                                    ? parse_digits(word.substr(2), {.base = 16, .digits_max = 16})
+                                    : std::nullopt;
+            if (!number) return regions;
+            value = *number;
+        }
+        if (!line.empty()) return regions;
+        regions.push_back({values[0], values[1], values[2]});
+    }
+    return regions;
+}
+
+bool number_list_has(std::string_view list, int number) {
+    list = next_part(list, '\n');  // older kernels end the file with "\n\0" (recorded)
+    while (!list.empty()) {
+        auto part = next_part(list, ',');
+        auto const first = next_part(part, '-');
+        auto const from = parse_digits(first, {.max = INT32_MAX});
+        auto const to = part.empty() ? from : parse_digits(part, {.max = INT32_MAX});
+        if (from && to && std::cmp_less_equal(*from, number) && std::cmp_less_equal(number, *to))
+            return true;
+    }
+    return false;
+}
+
+}  // namespace vfmgr::checks

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/machine/sriov_owners.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "api/types/addresses.hpp"
+#include "vfmgr/machine/sriov_owner_lines.hpp"
+
+namespace vfmgr::checks {
+namespace {
+
+constexpr std::array<std::string_view, 2> count_files{"sriov_numvfs", "mlx5_num_vfs"};
+
+// [Match] of .link and .network files; systemd.link(5), systemd.network(5). A "!" excludes.
+void match_section(DeviceSelector& of, Assignment const& one) {
+    if (one.value.starts_with('!')) return;
+    auto const add = [&](std::vector<std::string>& to) {
+        for (auto& word : owner_words(one.value)) to.push_back(std::move(word));
+    };
+    if (one.key == "Name" || one.key == "OriginalName") add(of.netdevs);
+    if (one.key == "MACAddress" || one.key == "PermanentMACAddress") add(of.macs);
+    if (one.key == "Driver") add(of.drivers);
+    constexpr std::string_view pci = "pci-";
+    if (one.key == "Path" && one.value.starts_with(pci))
+        of.pci.emplace_back(one.value.substr(pci.size()));
+}
+
+Owners in_networkd(std::string_view path, std::string_view text) {
+    SriovOwner owner;
+    bool const of_udev = path.find(".link") != path.npos;  // also "a.link.d/b.conf"
+    owner.kind = of_udev ? OwnerKind::udev : OwnerKind::networkd;
+    std::string_view section;
+    each_setting_line(text, [&](SettingLine const& line) {
+        auto const content = bare_text(line.text);
+        if (content.front() == '[') {
+            section = content;
+            if (section == "[SR-IOV]" && owner.line.empty()) note(owner, line, "sets VFs up");
+            return;
+        }
+        auto const one = assignment_in(content, '=');
+        if (!one) return;
+        if (section == "[Match]") match_section(owner.of, *one);
+        if (section == "[Link]" && one->key == "SR-IOVVirtualFunctions")
+            note(owner, line, makes_vfs(one->value));
+    });
+    return owner.line.empty() ? Owners() : Owners{owner};
+}
+
+// A keyfile of NetworkManager, of which the collection kept only these lines.
+Owners in_keyfile(std::string_view text) {
+    SriovOwner owner;
+    owner.kind = OwnerKind::network_manager;
+    each_setting_line(text, [&](SettingLine const& line) {
+        auto const content = bare_text(line.text);
+        if (content == "[sriov]" && owner.line.empty()) note(owner, line, "sets VFs up");
+        auto const one = assignment_in(content, '=');
+        if (!one) return;
+        if (one->key == "id") owner.name = one->value;
+        if (one->key == "interface-name") owner.of.netdevs = {std::string(one->value)};
+        if (one->key == "mac-address") owner.of.macs = {std::string(one->value)};
+        if (one->key == "total-vfs") note(owner, line, makes_vfs(one->value));
+    });
+    return owner.line.empty() ? Owners() : Owners{owner};
+}
+
+// RHEL's ifcfg-*, which NetworkManager reads as well.
+Owners in_ifcfg(std::string_view text) {
+    SriovOwner owner;
+    owner.kind = OwnerKind::network_manager;
+    each_setting_line(text, [&](SettingLine const& line) {
+        auto const one = assignment_in(line.text, '=');
+        if (!one) return;
+        if (one->key == "DEVICE") owner.of.netdevs = {std::string(one->value)};
+        if (one->key == "NAME") owner.name = one->value;
+        if (!one->key.starts_with("SRIOV_")) return;
+        bool const count = one->key == "SRIOV_TOTAL_VFS";
+        if (!count && !owner.line.empty()) return;
+        note(owner, line, count ? makes_vfs(one->value) : "sets VFs up");
+    });
+    return owner.line.empty() ? Owners() : Owners{owner};
+}
+
+// "options mlx4_core num_vfs=2,2,0"; modprobe.d(5).
+Owners in_modprobe(SettingLine const& line) {
+    auto const words = owner_words(line.text);
+    if (words.size() < 3 || words[0] != "options") return {};
+    for (auto const& word : words) {
+        auto const one = assignment_in(word, '=');
+        bool const counts = one && (one->key == "num_vfs" || one->key == "max_vfs");
+        if (!counts || one->value.find_first_of("123456789") == one->value.npos) continue;
+        auto driver = words[1];
+        std::ranges::replace(driver, '-', '_');
+        auto owner = owner_at(line, OwnerKind::module, fmt::format("makes VFs, {}", word));
+        owner.name = driver;
+        owner.of.drivers = {driver};
+        return {owner};
+    }
+    return {};
+}
+
+// The device in ".../ens1/device/sriov_numvfs" and the like; a shell may have escaped colons.
+DeviceSelector device_in_path(std::string_view line, std::string_view file) {
+    std::string text(line.substr(0, line.find(file)));
+    std::erase(text, '\\');
+    std::string_view path = text;
+    if (auto const start = path.find_last_of(" \t\"'>=({"); start != path.npos)
+        path.remove_prefix(start + 1);
+    if (path.ends_with('/')) path.remove_suffix(1);
+    constexpr std::string_view device = "/device";
+    if (path.ends_with(device)) path.remove_suffix(device.size());
+    auto const slash = path.rfind('/');
+    if (slash == path.npos) return {};
+    std::string const name(path.substr(slash + 1));
+    if (PciAddress::parse(name)) return {{}, {}, {}, {name}, {}};
+    bool const plain = !name.empty() && name.find_first_of("$%{") == name.npos;
+    if (plain && path.find("/infiniband/") != path.npos) return {{}, {}, {}, {}, {name}};
+    if (plain && path.find("/net/") != path.npos) return {{name}, {}, {}, {}, {}};
+    return {};
+}
+
+// Keys of a udev rule that select the device: udev(7).
+DeviceSelector device_in_rule(std::string_view line) {
+    DeviceSelector of;
+    while (auto const part = take_until(line, ',')) {
+        auto const at = part->find("==");
+        if (at == part->npos) continue;
+        auto const key = bare_text(part->substr(0, at));
+        std::string const value(without_quotes(bare_text(part->substr(at + 2))));
+        if (key == "KERNEL" || key == "NAME" || key == "ENV{INTERFACE}") of.netdevs = {value};
+        if (key == "DRIVERS" || key == "DRIVER" || key == "ENV{ID_NET_DRIVER}")
+            of.drivers = {value};
+        if (key == "ATTR{address}") of.macs = {value};
+        if (key == "KERNELS" && PciAddress::parse(value)) of.pci = {value};
+    }
+    // A rule for a PCI device names it by KERNEL.
+    if (of.netdevs.size() == 1 && PciAddress::parse(of.netdevs[0])) of.pci = std::move(of.netdevs);
+    if (!of.pci.empty()) of.netdevs.clear();
+    return of;
+}
+
+// Reading the file is not ownership.
+bool writes_count(std::string_view line, std::string_view file) {
+    auto const behind = line.substr(line.find(file) + file.size());
+    if (behind.starts_with("}=\"")) return true;
+    if (behind.starts_with("}")) return false;  // udev matches on it
+    return line.substr(0, line.find(file)).find('>') != line.npos || line.find("tee ") != line.npos;
+}
+
+OwnerKind kind_of(std::string_view path) {
+    if (path.ends_with(".rules")) return OwnerKind::udev;
+    if (path.ends_with(".service")) return OwnerKind::unit;
+    return path.starts_with("/etc/network/interfaces") ? OwnerKind::ifupdown : OwnerKind::other;
+}
+
+// A unit's program whose name shows its purpose: /usr/sbin/mlx5-sriov-create-vfs.
+std::optional<SriovOwner> program_of(SettingLine const& line) {
+    auto const one = assignment_in(line.text, '=');
+    if (!one || !one->key.starts_with("ExecStart")) return std::nullopt;
+    auto const words = owner_words(one->value);
+    if (words.empty() || words[0].find("sriov") == std::string::npos) return std::nullopt;
+    return owner_at(line, OwnerKind::unit, fmt::format("runs {}", words[0]));
+}
+
+Owners in_lines(std::string_view path, std::string_view text) {
+    Owners owners;
+    std::string interface;
+    auto const kind = kind_of(path);
+    each_setting_line(text, [&](SettingLine const& setting) {
+        auto const line = setting.text;
+        auto const words = owner_words(line);
+        if (words.size() > 1 && words[0] == "iface") interface = words[1];
+        if (auto const owner = kind == OwnerKind::unit ? program_of(setting) : std::nullopt)
+            owners.push_back(*owner);
+        for (auto const file : count_files) {
+            if (line.find(file) == line.npos || !writes_count(line, file)) continue;
+            auto owner = owner_at(setting, kind, fmt::format("writes {}", file));
+            owner.of = kind == OwnerKind::udev ? device_in_rule(line) : device_in_path(line, file);
+            if (owner.of.any() && line.find("$IFACE") != line.npos) owner.of.netdevs = {interface};
+            owners.push_back(std::move(owner));
+        }
+    });
+    return owners;
+}
+
+}  // namespace
+
+bool DeviceSelector::any() const {
+    return netdevs.empty() && macs.empty() && drivers.empty() && pci.empty() && ibdevs.empty();
+}
+
+std::vector<SriovOwner> parse_sriov_owners(std::string_view path, std::string_view text) {
+    if (path.find("/systemd/network/") != path.npos) return in_networkd(path, text);
+    if (path.find("/system-connections/") != path.npos) return in_keyfile(text);
+    if (path.find("/ifcfg-") != path.npos) return in_ifcfg(text);
+    if (path.find("/sriov-operator/") != path.npos) return in_operator_files(path, text);
+    if (path.ends_with(".yaml")) return in_netplan(text);
+    auto owners = in_lines(path, text);
+    if (path.find("/modprobe.d/") != path.npos)
+        each_setting_line(text, [&](SettingLine const& line) {
+            for (auto& owner : in_modprobe(line)) owners.push_back(std::move(owner));
+        });
+    return owners;
+}
+
+namespace {
+
+constexpr std::array<std::string_view, 18> owner_files{
+    "/etc/systemd/network/*.link",
+    "/etc/systemd/network/*.network",
+    "/etc/systemd/network/*.d/*.conf",
+    "/run/systemd/network/*.link",
+    "/run/systemd/network/*.network",
+    "/etc/NetworkManager/system-connections/*",
+    "/run/NetworkManager/system-connections/*",
+    "/etc/sysconfig/network-scripts/ifcfg-*",
+    "/etc/netplan/*.yaml",
+    "/etc/network/interfaces",
+    "/etc/network/interfaces.d/*",
+    "/etc/udev/rules.d/*.rules",
+    "/etc/systemd/system/*.service",
+    "/etc/modprobe.d/*.conf",
+    "/etc/sriov-operator/sriov-interface-config.yaml",
+    "/etc/sriov-operator/pci/*",
+    "/etc/crontab",
+    "/etc/rc.local",
+};
+
+std::string_view file_name(std::string_view path) {
+    return path.substr(path.rfind('/') + 1);
+}
+
+// A unit's instances that boot targets link to: "mlx5-vfs@ens1" of "mlx5-vfs@". If the links can't
+// be read, the unit may be started.
+struct Started {
+    bool known = false;
+    std::vector<std::string> instances;  // "" for a unit that is no template
+};
+Started started(Machine const& machine, std::string_view unit) {
+    constexpr std::string_view service = ".service";
+    auto const stem = unit.substr(0, unit.size() - service.size());
+    Started result;
+    for (auto const& [folder, fact] : machine.facts.folders) {
+        if (!folder.starts_with("/etc/") || (!matches("/etc/systemd/system/*.wants", folder) &&
+                                             !matches("/etc/systemd/system/*.requires", folder)))
+            continue;
+        result.known = true;
+        for (std::string_view name : fact.names) {
+            if (name == unit) result.instances.emplace_back();
+            if (stem.ends_with('@') && name.starts_with(stem) && name.ends_with(service))
+                result.instances.emplace_back(
+                    name.substr(stem.size(), name.size() - stem.size() - service.size()));
+        }
+    }
+    return result;
+}
+
+bool is_running(Machine const& machine, std::string const& unit) {
+    if (!machine.units) return true;
+    auto const found = machine.units->find(unit);
+    return found == machine.units->end() || found->second.active == "active" ||
+           found->second.file == "enabled";
+}
+
+// Returns a unit's owner once for each of its instances; nothing for a unit that is never started.
+std::vector<FoundOwner> of_unit(Machine const& machine, std::string const& path,
+                                SriovOwner const& owner) {
+    auto const name = file_name(path);
+    if (name.starts_with("vfmgr")) return {};
+    auto const starts = started(machine, name);
+    if (!starts.known) return {{path, owner}};
+    std::vector<FoundOwner> all;
+    for (auto const& instance : starts.instances) {
+        all.push_back({path, owner});
+        auto const stem = name.substr(0, name.rfind(".service"));
+        all.back().owner.name = fmt::format("{}{}.service", stem, instance);
+        if (owner.of.any() && !instance.empty()) {
+            auto& of = all.back().owner.of;
+            (PciAddress::parse(instance) ? of.pci : of.netdevs).push_back(instance);
+        }
+    }
+    return all;
+}
+
+bool fits(std::vector<std::string> const& patterns, std::vector<std::string> const& names) {
+    return patterns.empty() || std::ranges::any_of(patterns, [&](auto const& pattern) {
+               return std::ranges::any_of(names,
+                                          [&](auto const& name) { return matches(pattern, name); });
+           });
+}
+
+}  // namespace
+
+bool is_owner_file(std::string_view path) {
+    bool const configures = path.starts_with("/etc/") || path.starts_with("/run/");
+    return configures && std::ranges::any_of(owner_files, [&](auto const pattern) {
+               return matches(pattern, path);
+           });
+}
+
+std::vector<FoundOwner> find_owners(Machine const& machine) {
+    std::vector<FoundOwner> all;
+    bool const networkd = is_running(machine, "systemd-networkd.service");
+    bool const network_manager = is_running(machine, "NetworkManager.service");
+    for (auto const& [path, fact] : machine.facts.files) {
+        if (fact.error != 0 || !is_owner_file(path)) continue;
+        for (auto& owner : parse_sriov_owners(path, fact.bytes)) {
+            if (owner.kind == OwnerKind::networkd && !networkd) continue;
+            if (owner.kind == OwnerKind::network_manager && !network_manager) continue;
+            if (owner.kind == OwnerKind::unit)
+                for (auto& one : of_unit(machine, path, owner)) all.push_back(std::move(one));
+            else
+                all.push_back({path, std::move(owner)});
+        }
+    }
+    if (!machine.parameters) return all;
+    for (auto const& [name, value] : *machine.parameters)
+        for (auto const suffix : {".num_vfs", ".max_vfs"})
+            if (name.ends_with(suffix)) {
+                auto const module = name.substr(0, name.find('.'));
+                auto const text = fmt::format("{}={}", name, value);
+                all.push_back({"/proc/cmdline",
+                               {OwnerKind::module,
+                                "makes VFs, " + text,
+                                text,
+                                0,
+                                module,
+                                {{}, {}, {module}, {}, {}}}});
+            }
+    return all;
+}
+
+bool means(DeviceSelector const& of, DeviceSelector const& device) {
+    auto macs = of.macs;
+    for (auto& mac : macs)
+        std::ranges::transform(mac, mac.begin(), [](char const byte) {
+            return byte >= 'A' && byte <= 'F' ? static_cast<char>(byte - 'A' + 'a') : byte;
+        });
+    return fits(of.netdevs, device.netdevs) && fits(macs, device.macs) &&
+           fits(of.drivers, device.drivers) && fits(of.pci, device.pci) &&
+           fits(of.ibdevs, device.ibdevs);
+}
+
+std::string sentence_of(FoundOwner const& found) {
+    auto const& [path, owner] = found;
+    auto const place =
+        owner.line_number == 0 ? path : fmt::format("{}:{}", path, owner.line_number);
+    if (owner.kind != OwnerKind::network_manager || owner.name.empty())
+        return fmt::format("{} {}", place, owner.does);
+    return fmt::format("NetworkManager's connection {} ({}) {}", owner.name, place, owner.does);
+}
+
+std::vector<std::string> owners_of(Machine const& machine, DeviceSelector const& device) {
+    std::vector<std::string> all;
+    for (auto const& found : find_owners(machine)) {
+        auto const& of = found.owner.of;
+        if (means(of, device)) all.push_back(sentence_of(found) + (of.any() ? "" : " of it"));
+    }
+    return all;
+}
+
+}  // namespace vfmgr::checks

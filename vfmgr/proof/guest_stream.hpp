@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The guest's end of a stream, connected; the destructor ends both ends. One thread.
+#pragma once
+
+#include <functional>
+
+#include "api/types/guest.hpp"
+#include "vfmgr/rdma/memory.hpp"
+#include "vfmgr/rdma/queue_pair.hpp"
+
+namespace vfmgr::verify {
+
+// Carries requests to the host: the guest plane, or any other carrier of a session.
+struct StreamHost {
+    std::function<Result<StreamOffer>(StreamRequest const&)> open;
+    std::function<void(std::string const& stream)> close;
+};
+
+struct StreamSize {
+    std::uint32_t message_bytes = 1;
+    std::uint32_t depth = 1;  // outstanding requests of each queue pair
+    std::uint32_t pairs = 1;
+};
+
+struct Load {
+    StreamSize size;
+    std::uint64_t messages = 0;  // 0: as many as `window` takes
+    std::chrono::milliseconds window{500};
+};
+
+class GuestStream {
+  public:
+    // `endpoint` outlives the stream, which uses its device.
+    [[nodiscard]] static Result<GuestStream> open(StreamHost const& host, Endpoint const& endpoint,
+                                                  StreamKind kind, StreamSize const& size);
+    GuestStream(GuestStream&&) = default;
+    GuestStream& operator=(GuestStream&&) = delete;
+    ~GuestStream();
+
+    [[nodiscard]] StreamSize const& size() const { return size_; }
+    [[nodiscard]] std::vector<QueuePair>& pairs() { return rdma_.all.pairs; }
+    [[nodiscard]] ibv_pd* pd() const { return rdma_.pd; }
+    [[nodiscard]] CompletionQueue& queue() { return *rdma_.all.queue; }
+    // One message's memory, on this end and on the host.
+    [[nodiscard]] Sge local(std::size_t pair) const;
+    [[nodiscard]] std::uint64_t remote_address(std::size_t pair) const;
+    [[nodiscard]] std::uint32_t remote_key() const { return offer_.memory.rkey; }
+    // Where the host's answers arrive; for ud_echo after ud_header_bytes.
+    [[nodiscard]] std::span<std::byte> back() const { return rdma_.back.bytes(); }
+    [[nodiscard]] std::uint32_t back_key() const { return rdma_.back.local_key(); }
+
+  private:
+    struct Rdma {
+        ibv_pd* pd = nullptr;  // the endpoint's
+        RegisteredMemory memory, back;
+        QueuePairs all;
+    };
+    GuestStream(StreamHost host, StreamSize const& size, Rdma rdma)
+        : host_(std::move(host)), size_(size), rdma_(std::move(rdma)) {}
+    [[nodiscard]] static Result<Rdma> open_rdma(Endpoint const& endpoint, StreamKind kind,
+                                                StreamSize const& size);
+
+    StreamHost host_;
+    StreamSize size_;
+    StreamOffer offer_;
+    Rdma rdma_;
+};
+
+}  // namespace vfmgr::verify

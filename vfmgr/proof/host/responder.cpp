@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/proof/host/responder.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "api/os/descriptor.hpp"
+#include "api/os/socket_address.hpp"
+
+namespace vfmgr::verify {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+constexpr std::size_t datagram_bytes_max = 65536;
+constexpr int datagrams_in_a_row_max = 64;  // then the other sessions get their turn
+
+Result<void> match(SessionPermit const& permit, SessionRequest const& request) {
+    auto const refuse = [&](std::string_view what) {
+        return fail(Problem::forbidden,
+                    fmt::format("the request's {} is not that of run {}", what, permit.run),
+                    "read the configuration again and use its run and nonce");
+    };
+    if (request.attachment != permit.attachment) return refuse("attachment");
+    if (request.run != permit.run) return refuse("run");
+    if (permit.nonce.empty() || request.nonce != permit.nonce) return refuse("nonce");
+    if (permit.rdma == RdmaMode::none) return {};
+    auto const expected = gid_hex(permit.peer_address.gid());
+    if (request.guest.gid == expected) return {};
+    return fail(Problem::forbidden,
+                fmt::format("the queue pair's GID {} is not {}, the GID of the VF's address {}",
+                            request.guest.gid, expected, to_string(permit.peer_address)),
+                "test over the VF's own RDMA device");
+}
+
+TurnLimits session_turns(ResponderLimits const& limits) {
+    TurnLimits turns;
+    turns.what = "RDMA sessions";
+    turns.places = limits.sessions_max;
+    turns.places_each = limits.sessions_each_max;
+    return turns;
+}
+
+TurnLimits stream_turns(ResponderLimits const& limits) {
+    TurnLimits turns;
+    turns.what = "streams";
+    turns.places = limits.streams_max;
+    turns.places_each = limits.streams_each_max;
+    turns.usual = std::chrono::seconds(1);
+    return turns;
+}
+
+TurnLimits echo_turns(ResponderLimits const& limits) {
+    auto turns = stream_turns(limits);
+    turns.what = "streams with answers";
+    turns.places = turns.places_each = limits.echoes_max;
+    turns.allowance = {std::chrono::seconds(limits.echo_saved_seconds_max), limits.echo_share};
+    return turns;
+}
+
+}  // namespace
+
+Error Responder::no_session(std::string const& session) {
+    return {Problem::not_found, fmt::format("there is no session {}", session),
+            "verify again: the session may have timed out"};
+}
+
+struct Responder::Event {
+    enum class Of { wake, echo, completions, device } of = Of::wake;
+    int fd = -1;
+    EchoPlace place{};
+    std::string session{};
+};
+
+Result<std::unique_ptr<Responder>> Responder::start(ResponderLimits const& limits,
+                                                    CheckPeer check_peer, OpenCmStream open_cm) {
+    VFMGR_TRY(auto wake, make_event());
+    return std::unique_ptr<Responder>(
+        new Responder(limits, std::move(check_peer), std::move(open_cm), std::move(wake)));
+}
+
+Responder::Responder(ResponderLimits const& limits, CheckPeer check_peer, OpenCmStream open_cm,
+                     FileDescriptor wake)
+    : limits_(limits),
+      check_peer_(std::move(check_peer)),
+      open_cm_(std::move(open_cm)),
+      wake_(std::move(wake)),
+      session_turns_(session_turns(limits)),
+      stream_turns_(stream_turns(limits)),
+      echo_turns_(echo_turns(limits)) {
+    thread_ = std::thread([this] { run(); });
+}
+
+Responder::~Responder() {
+    {
+        std::lock_guard const lock(mutex_);
+        stopping_ = true;
+    }
+    raise_event(wake_);
+    thread_.join();
+}
+
+std::size_t Responder::sessions() const {
+    std::lock_guard const lock(mutex_);
+    return sessions_.size();
+}
+
+// Only one session of an attachment opens at a time, because it may have only one.
+Result<std::optional<Turn>> Responder::reserve(SessionPermit const& permit) {
+    std::lock_guard const lock(mutex_);
+    if (opening_.contains(permit.attachment)) return Turn{1, 1, true};
+    VFMGR_TRY(auto const turn,
+              session_turns_.take(sharer(permit), permit.attachment, Steady::now()));
+    if (turn) return turn;
+    opening_[permit.attachment] = {permit.host_netdev, permit.host_address};
+    return std::nullopt;
+}
+
+Result<OrTurn<SessionOffer>> Responder::open(SessionPermit const& permit,
+                                             SessionRequest const& request) {
+    VFMGR_CHECK(match(permit, request));
+    VFMGR_TRY(auto const turn, reserve(permit));
+    if (turn) return *turn;
+    drop_attachment(permit.attachment);
+    auto opened = open_reserved(permit, request);
+    std::lock_guard const lock(mutex_);
+    opening_.erase(permit.attachment);
+    raise_event(wake_);
+    if (!opened) {
+        session_turns_.end(permit.attachment, Steady::now());
+        return fail(std::move(opened).error());
+    }
+    auto offer = (*opened)->offer();
+    sessions_.emplace(offer.session, std::move(*opened));
+    return offer;
+}
+
+Result<Responder::Session> Responder::open_reserved(SessionPermit const& permit,
+                                                    SessionRequest const& request) {
+    VFMGR_CHECK(check_peer_(permit));
+    {
+        std::lock_guard const lock(mutex_);
+        VFMGR_CHECK(open_echo(permit));
+    }
+    return HostSession::open(permit, request, limits_);
+}
+
+// Ends the session's streams too.
+Responder::Session Responder::take(std::string const& session) {
+    Session taken;
+    std::vector<Stream> streams;
+    {
+        std::lock_guard const lock(mutex_);
+        auto const found = sessions_.find(session);
+        if (found == sessions_.end()) return nullptr;
+        taken = std::move(found->second);
+        sessions_.erase(found);
+        streams = take_streams(session);
+        auto const& attachment = taken->permit().attachment;
+        // A session that is opening for the same attachment keeps the place.
+        if (!opening_.contains(attachment)) session_turns_.end(attachment, Steady::now());
+    }
+    raise_event(wake_);
+    for (auto const& stream : streams) end_stream(stream, *taken);
+    return taken;
+}
+
+Result<Verification> Responder::close(std::string const& session, GuestReport const& report) {
+    auto const taken = take(session);
+    if (!taken) return fail(no_session(session));
+    return judge(taken->permit(), taken->finish(), report);
+}
+
+void Responder::drop(std::string const& session) {
+    if (auto const dropped = take(session)) static_cast<void>(dropped->finish());
+}
+
+void Responder::drop_attachment(std::string const& attachment) {
+    std::vector<std::string> ids;
+    {
+        std::lock_guard const lock(mutex_);
+        for (auto const& [id, session] : sessions_)
+            if (session->permit().attachment == attachment) ids.push_back(id);
+    }
+    for (auto const& id : ids) drop(id);
+}
+
+Result<void> Responder::open_echo(SessionPermit const& permit) {
+    EchoPlace const place{permit.host_netdev, permit.host_address};
+    if (echoes_.contains(place)) return {};
+    VFMGR_TRY(auto fd, open_echo_socket({place.address, limits_.echo_port, place.ifname}));
+    echoes_.emplace(place, std::move(fd));
+    return {};
+}
+
+// Closes a host interface's socket with its last session, because the interface may go next. A
+// session that is opening there keeps the socket: it uses it already, but is not in sessions_ yet.
+// Only the thread that waits for datagrams calls this: a socket closed by another thread during the
+// wait keeps its port.
+void Responder::forget_unused_echo() {
+    std::erase_if(echoes_, [&](auto const& echo) {
+        bool const opens = std::ranges::any_of(
+            opening_, [&](auto const& entry) { return entry.second == echo.first; });
+        return !opens && std::ranges::none_of(sessions_, [&](auto const& entry) {
+            auto const& permit = entry.second->permit();
+            return EchoPlace{permit.host_netdev, permit.host_address} == echo.first;
+        });
+    });
+}
+
+std::vector<Responder::Event> Responder::events() const {
+    std::vector<Event> all{{Event::Of::wake, wake_.get()}};
+    for (auto const& [place, fd] : echoes_) all.push_back({Event::Of::echo, fd.get(), place});
+    for (auto const& [id, session] : sessions_) {
+        auto const watched = session->watched();
+        if (!watched) continue;
+        all.push_back({Event::Of::completions, watched->completions, {}, id});
+        all.push_back({Event::Of::device, watched->device, {}, id});
+    }
+    return all;
+}
+
+int Responder::wait_milliseconds() const {
+    auto next = Steady::now() + std::chrono::hours(1);
+    for (auto const& [id, session] : sessions_) next = std::min(next, session->deadline());
+    for (auto const& [number, stream] : streams_) next = std::min(next, stream.until);
+    auto const left = std::chrono::ceil<std::chrono::milliseconds>(next - Steady::now());
+    return static_cast<int>(std::max<long>(left.count(), 0));
+}
+
+// Takes out sessions and streams whose time is over: a stream frees its place for the next even if
+// its guest never closes it.
+Responder::Over Responder::take_over() {
+    Over over;
+    auto const now = Steady::now();
+    for (auto const& [id, session] : sessions_)
+        if (session->deadline() <= now) over.sessions.push_back(id);
+    for (auto at = streams_.begin(); at != streams_.end();) {
+        auto const one = at++;
+        if (one->second.until > now) continue;
+        auto const owner = sessions_.at(one->second.session);
+        over.streams.emplace_back(owner, take_stream(one));
+    }
+    return over;
+}
+
+void Responder::run() {
+    std::unique_lock lock(mutex_);
+    while (!stopping_) {
+        forget_unused_echo();
+        auto const watched = events();
+        auto const timeout = wait_milliseconds();
+        std::vector<pollfd> fds;
+        fds.reserve(watched.size());
+        for (auto const& event : watched) fds.push_back({event.fd, POLLIN, 0});
+        lock.unlock();
+        ::poll(fds.data(), fds.size(), timeout);
+        lock.lock();
+        for (std::size_t i = 0; i < fds.size(); ++i)
+            if (fds[i].revents != 0) handle(watched[i]);
+        auto over = take_over();
+        lock.unlock();
+        for (auto& [owner, stream] : over.streams) end_stream(stream, *owner);
+        // Without a report there is no verdict: a client that waits for one has a deadline of its
+        // own.
+        for (auto const& id : over.sessions) drop(id);
+        lock.lock();
+    }
+}
+
+void Responder::handle(Event const& event) {
+    if (event.of == Event::Of::wake) return take_event(wake_);
+    if (event.of == Event::Of::echo) {
+        // The socket may have been closed, and its number reused, while this thread waited.
+        auto const echo = echoes_.find(event.place);
+        if (echo != echoes_.end()) handle_datagrams(event.place, echo->second.get());
+        return;
+    }
+    auto const found = sessions_.find(event.session);
+    if (found == sessions_.end()) return;
+    if (event.of == Event::Of::completions) found->second->on_completions();
+    if (event.of == Event::Of::device) found->second->on_device_event();
+}
+
+HostSession* Responder::session_of(EchoPlace const& place, EchoDatagram const& question,
+                                   IpAddress const& sender) {
+    for (auto const& [id, session] : sessions_) {
+        auto const& permit = session->permit();
+        if (permit.nonce == question.nonce && permit.peer_address == sender &&
+            EchoPlace{permit.host_netdev, permit.host_address} == place)
+            return session.get();
+    }
+    return nullptr;
+}
+
+void Responder::handle_datagrams(EchoPlace const& place, int fd) {
+    std::vector<std::byte> room(datagram_bytes_max);
+    for (int i = 0; i < datagrams_in_a_row_max; ++i) {
+        SocketAddress from;
+        auto* const sender = from.room();
+        auto const got = ::recvfrom(fd, room.data(), room.size(), 0, sender, &from.length);
+        if (got < 0) return;
+        auto const question = parse_question(std::span(room).first(static_cast<std::size_t>(got)));
+        auto const address = from.address();
+        if (!question || !address) continue;
+        auto* const session = session_of(place, *question, *address);
+        if (!session) continue;
+        auto const answer = session->answer(*question);
+        if (!answer) continue;
+        if (::sendto(fd, answer->data(), answer->size(), 0, from.get(), from.length) < 0)
+            session->answer_refused(*question, errno);
+    }
+}
+
+}  // namespace vfmgr::verify

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/proof/interop/perftest.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "vfmgr/proof/host/host_stream.hpp"
+#include "vfmgr/proof/interop/lines.hpp"
+#include "vfmgr/rdma/device.hpp"
+
+namespace vfmgr::interop {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+// ibv_rc_pingpong closes its connection before its test, so only silence shows that the test has
+// ended. The test may start late; after that a message is delayed by seven retries at most.
+constexpr std::chrono::seconds silence_before{5}, silence_after{2};
+constexpr std::chrono::milliseconds poll_interval{250};
+constexpr std::uint32_t pingpong_bytes_max = 1 << 20;
+constexpr std::uint32_t pingpong_depth = 64;
+
+}  // namespace
+
+Conversation::Conversation(FileDescriptor socket, Terms terms, Room room, BeginTest begin_test,
+                           OnEnd on_end)
+    : room_(std::move(room)),
+      client_(std::move(socket)),
+      terms_(std::move(terms)),
+      begin_test_(std::move(begin_test)),
+      on_end_(std::move(on_end)) {
+    thread_ = std::thread([this] { run(); });
+}
+
+Conversation::~Conversation() {
+    stop();
+    thread_.join();
+}
+
+void Conversation::stop() {
+    {
+        std::lock_guard const lock(mutex_);
+        stopping_ = true;
+    }
+    wake_.notify_all();
+    client_.cut();
+}
+
+bool Conversation::wait_stopped(std::chrono::milliseconds time) {
+    std::unique_lock lock(mutex_);
+    return wake_.wait_for(lock, time, [&] { return stopping_; });
+}
+
+// A client that has closed its connection is left to TCP; all others get a reset.
+void Conversation::run() {
+    if (!serve()) client_.end_hard();
+    ended_ = true;
+    on_end_(testing_);
+}
+
+Result<void> Conversation::begin_test() {
+    VFMGR_CHECK(begin_test_());
+    testing_ = true;
+    return {};
+}
+
+// perftest begins with its version in 16 bytes, ibv_rc_pingpong with a line of 52.
+Result<void> Conversation::serve() {
+    auto const handshake = Steady::now() + handshake_time;
+    VFMGR_TRY(auto begun, client_.read(perftest_version_bytes, handshake));
+    if (is_perftest_version(begun)) return serve_perftest(std::move(begun), handshake);
+    return serve_pingpong(std::move(begun), handshake);
+}
+
+Result<void> Conversation::serve_pingpong(std::string begun, Deadline handshake) {
+    VFMGR_TRY(auto const rest, client_.read(pingpong_line_bytes - begun.size(), handshake));
+    auto const peer = parse_pingpong_line(begun + rest);
+    if (!peer)
+        return fail(Problem::invalid_request,
+                    "the first message is neither perftest's nor ibv_rc_pingpong's",
+                    "use perftest or ibv_rc_pingpong");
+    VFMGR_CHECK(begin_test());
+    // The stream echoes sends, whichever test the window is for.
+    VFMGR_TRY(auto const share,
+              room_.shares.take(terms_.permit.attachment, taken_by_pair(InteropTest::send_echo)));
+    VFMGR_TRY(
+        auto const stream,
+        verify::HostStream::open(
+            terms_.permit,
+            {StreamKind::send_echo, pingpong_bytes_max, pingpong_depth, {*peer}, std::nullopt},
+            stream_limits(terms_)));
+    VFMGR_CHECK(client_.write(make_pingpong_line(stream->offer().pairs.front()), handshake));
+    VFMGR_CHECK(client_.read(sizeof "done", handshake));
+    // No event is raised when a RoCE peer goes away: the stalled message count is the only sign.
+    std::uint64_t before = 0;
+    auto silent_since = Steady::now();
+    while (!wait_stopped(poll_interval) && Steady::now() < terms_.until) {
+        auto const now = stream->messages();
+        if (now != before) silent_since = Steady::now();
+        if (Steady::now() - silent_since >= (now == 0 ? silence_before : silence_after)) break;
+        before = now;
+    }
+    return {};
+}
+
+Result<void> Conversation::serve_perftest(std::string begun, Deadline handshake) {
+    Perftest server(client_, terms_, room_.shares, [this] { return begin_test(); });
+    return server.serve(std::move(begun), handshake);
+}
+
+namespace {
+
+constexpr std::size_t cache_line_bytes = 4, mtu_bytes = 2;
+// For ib_send_bw and ib_send_lat: at least as many as the client keeps outstanding.
+constexpr std::uint32_t receives = 512;
+
+StreamKind kind_of(InteropTest test) {
+    switch (test) {
+        case InteropTest::one_sided:
+            return StreamKind::one_sided;
+        case InteropTest::send:
+            return StreamKind::send;
+        case InteropTest::send_echo:
+            return StreamKind::send_echo;
+        case InteropTest::write_echo:
+            return StreamKind::write_echo;
+    }
+    return StreamKind::one_sided;
+}
+
+}  // namespace
+
+// Exchanges version, page size and cache line, of which both ends take the larger, and the path
+// MTU, of which they take the smaller.
+Result<void> Perftest::agree(std::string const& version, Deadline handshake) {
+    std::string own(perftest_version);
+    own.resize(version.size());
+    VFMGR_CHECK(client_.write(own, handshake));
+    VFMGR_TRY(auto const page, client_.read(perftest_page_size, handshake));
+    page_bytes_ = perftest_page_bytes(page);
+    if (page_bytes_ == 0)
+        return fail(Problem::invalid_request, "perftest's page size is not 4 to 64 KiB",
+                    "use perftest 5.70 or later");
+    VFMGR_CHECK(client_.write(page, handshake));
+    VFMGR_TRY(auto const cache_line, client_.read(cache_line_bytes, handshake));
+    VFMGR_CHECK(client_.write(cache_line, handshake));
+    VFMGR_TRY(auto const mtu_text, client_.read(mtu_bytes, handshake));
+    auto const mtu = perftest_mtu_bytes(mtu_text);
+    if (mtu == 0)
+        return fail(Problem::invalid_request,
+                    "perftest's path MTU is not 256, 512, 1024, 2048 or 4096",
+                    "use perftest 5.70 or later");
+    auto const& permit = terms_.permit;
+    VFMGR_TRY(auto const endpoint,
+              verify::open_endpoint(
+                  {permit.host_address, permit.host_netdev, permit.dscp.value_or(0)}, port_time));
+    path_mtu_ = std::min(mtu, endpoint.path_mtu);
+    return client_.write(make_perftest_mtu(endpoint.path_mtu), handshake);
+}
+
+Result<void> Perftest::serve(std::string version, Deadline handshake) {
+    VFMGR_CHECK(agree(version, handshake));
+    while (true) {
+        auto const deadline = pairs_.empty() ? handshake : terms_.until;
+        auto const head = client_.read(perftest_value_bytes, deadline);
+        // The "done" of older versions is shorter than any other message.
+        if (!head && head.error().problem == Problem::unavailable && !pairs_.empty()) return {};
+        if (!head) return fail(head.error());
+        if (begins_perftest_line(*head)) {
+            VFMGR_TRY(auto const rest, client_.read(perftest_line_bytes - head->size(), deadline));
+            VFMGR_CHECK(answer_line(*head + rest, deadline));
+        } else {
+            // A result of the client's. The server sends zeros: only the client measures.
+            VFMGR_CHECK(client_.write(std::string(perftest_value_bytes, '\0'), deadline));
+        }
+    }
+}
+
+Result<void> Perftest::answer_line(std::string const& line, Deadline deadline) {
+    auto const mtu_text = parse_perftest_line(line);
+    if (!mtu_text)
+        return fail(Problem::invalid_request, "a line is not one that perftest sends",
+                    "use perftest 5.70 or later, without --data_validation");
+    auto const pairs_before = pairs_.size();
+    VFMGR_TRY(auto* const pair, pair_of(*mtu_text));
+    VFMGR_CHECK(client_.write(pair->answer, deadline));
+    // The second line for a pair means that the client has connected it. ib_write_lat's client then
+    // waits for the server's first write (perftest's run_iter_lat_write).
+    bool const again = pairs_.size() == pairs_before;
+    if (again && !std::exchange(pair->connected, true)) pair->stream->lead();
+    return {};
+}
+
+// The client sends a queue pair's line when it creates it, and again to synchronise both ends.
+Result<Perftest::Pair*> Perftest::pair_of(PerftestLine const& line) {
+    auto const known = std::ranges::find(pairs_, line.end.qp_num, &Pair::client);
+    if (known != pairs_.end()) return &*known;
+    VFMGR_CHECK(check_size());
+    if (pairs_.empty()) VFMGR_CHECK(begin_test_());
+    VFMGR_TRY(auto opened, open(line));
+    return &pairs_.emplace_back(std::move(opened));
+}
+
+// Short messages advance through a page on either end.
+std::uint32_t Perftest::bytes_of_a_pair() const {
+    auto const message = terms_.request.message_bytes;
+    return terms_.request.test == InteropTest::one_sided ? std::max(message, page_bytes_) : message;
+}
+
+// Limits the memory of one client. `Shares` limits the number of pairs, for all clients.
+Result<void> Perftest::check_size() const {
+    if (!pairs_.empty() && terms_.request.test == InteropTest::write_echo)
+        return fail(Problem::limit_exceeded, "write_echo takes a CPU for its one queue pair",
+                    "start it without -q");
+    if ((pairs_.size() + 1) * std::uint64_t{bytes_of_a_pair()} <= conversation_bytes_max) return {};
+    return fail(Problem::limit_exceeded,
+                fmt::format("{} queue pairs of {} bytes each are more than {} bytes",
+                            pairs_.size() + 1, bytes_of_a_pair(), conversation_bytes_max),
+                "open it with a smaller message_bytes");
+}
+
+Result<Perftest::Pair> Perftest::open(PerftestLine const& line) const {
+    VFMGR_TRY(auto share,
+              shares_.take(terms_.permit.attachment, taken_by_pair(terms_.request.test)));
+    StreamRequest request{
+        kind_of(terms_.request.test), bytes_of_a_pair(), receives, {line.end}, std::nullopt};
+    request.pairs.front().path_mtu = path_mtu_;
+    if (request.kind == StreamKind::write_echo) {
+        request.back = line.memory;
+        request.back->length = request.message_bytes;
+    }
+    VFMGR_TRY(auto stream, verify::HostStream::open(terms_.permit, request, stream_limits(terms_)));
+    auto const& offer = stream->offer();
+    auto answer = make_perftest_line({offer.pairs.front(), offer.memory});
+    return Pair{std::move(share), line.end.qp_num, std::move(stream), std::move(answer), false};
+}
+
+}  // namespace vfmgr::interop

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/proof/rdma_proof.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "vfmgr/proof/latency.hpp"
+#include "vfmgr/proof/random_payload.hpp"
+
+namespace vfmgr::verify {
+namespace {
+
+constexpr std::uint64_t message_bytes = 64 * 1024;
+constexpr std::uint64_t outstanding_max = 16;
+
+enum class Direction { write, read };
+
+struct Stream {
+    Direction direction = Direction::write;
+    Sge local;  // as long as the remote MR
+    MemoryRegion remote;
+
+    [[nodiscard]] std::uint64_t messages() const {
+        return (remote.length + message_bytes - 1) / message_bytes;
+    }
+};
+
+Result<void> post(Bench& bench, Stream const& stream, std::uint64_t number,
+                  std::optional<std::uint32_t> notify) {
+    auto const offset = (number % stream.messages()) * message_bytes;
+    auto const bytes = std::min(message_bytes, stream.remote.length - offset);
+    RemoteTransfer const transfer{{stream.local.bytes.subspan(offset, bytes), stream.local.key},
+                                  stream.remote.address + offset,
+                                  stream.remote.rkey,
+                                  notify};
+    if (stream.direction == Direction::read) return bench.pair.read(number, transfer);
+    return bench.pair.write(number, transfer);
+}
+
+// Transfers every byte of the MR once; the last write notifies the host that the MR is complete.
+// Returns seconds.
+Result<double> transfer(Bench& bench, Stream const& stream) {
+    std::array<ibv_wc, outstanding_max> room{};
+    std::uint64_t posted = 0;
+    std::uint64_t completed = 0;
+    bool const writes = stream.direction == Direction::write;
+    auto const start = raw_nanoseconds();
+    while (completed < stream.messages()) {
+        while (posted < stream.messages() && posted - completed < outstanding_max) {
+            bool const last = posted + 1 == stream.messages();
+            VFMGR_CHECK(post(bench, stream, posted,
+                             writes && last ? std::optional(notify_write_mr) : std::nullopt));
+            ++posted;
+        }
+        VFMGR_TRY(auto const found, await(bench, room, writes ? "an RDMA write" : "an RDMA read"));
+        completed += found.size();
+    }
+    return static_cast<double>(raw_nanoseconds() - start) / 1e9;
+}
+
+Result<Measured> write_mr(Bench& bench) {
+    auto const& offer = bench.offer;
+    VFMGR_TRY(auto const source, RegisteredMemory::make(bench.pd, offer.write.length,
+                                                        IBV_ACCESS_LOCAL_WRITE, "written bytes"));
+    fill(Payload::from_seed(offer.write_seed, epoch_write), 0, source.bytes());
+    VFMGR_TRY(
+        auto const seconds,
+        transfer(bench, {Direction::write, {source.bytes(), source.local_key()}, offer.write}));
+    auto made = measured("rdma_write");
+    made.result.bytes_checked = offer.write.length;
+    made.result.figures = rate_figures(offer.write.length, seconds);
+    return made;
+}
+
+Result<Measured> read_mr(Bench& bench) {
+    auto const& offer = bench.offer;
+    VFMGR_TRY(auto const target, RegisteredMemory::make(bench.pd, offer.read.length,
+                                                        IBV_ACCESS_LOCAL_WRITE, "read bytes"));
+    poison(target.bytes());
+    VFMGR_TRY(auto const seconds,
+              transfer(bench, {Direction::read, {target.bytes(), target.local_key()}, offer.read}));
+    auto made = measured("rdma_read");
+    made.digest = digest_hex(bench.nonce, target.bytes());
+    made.result.bytes_checked = offer.read.length;
+    made.result.figures = rate_figures(offer.read.length, seconds);
+    return made;
+}
+
+}  // namespace
+
+Measured rdma_write(Bench& bench) {
+    auto made = write_mr(bench);
+    return made ? std::move(*made) : measured_failure("rdma_write", made.error());
+}
+
+Measured rdma_read(Bench& bench) {
+    auto made = read_mr(bench);
+    return made ? std::move(*made) : measured_failure("rdma_read", made.error());
+}
+
+namespace {
+
+constexpr std::uint64_t send_id = 1U << 20;  // receives are numbered from 0
+
+struct Pings {
+    RegisteredMemory questions;
+    RegisteredMemory answers;
+    double round_trip_us_min = 0;
+
+    [[nodiscard]] Sge question(SessionOffer const& offer, std::uint32_t index) const {
+        return {questions.bytes().subspan(std::size_t{index} * offer.ping_size, offer.ping_size),
+                questions.local_key()};
+    }
+    [[nodiscard]] Sge answer(SessionOffer const& offer, std::uint32_t index) const {
+        return {answers.bytes().subspan(std::size_t{index} * offer.ping_size, offer.ping_size),
+                answers.local_key()};
+    }
+};
+
+Result<Pings> prepare(Bench& bench) {
+    auto const& offer = bench.offer;
+    auto const bytes = std::size_t{offer.ping_count} * offer.ping_size;
+    constexpr unsigned local = IBV_ACCESS_LOCAL_WRITE;
+    VFMGR_TRY(auto questions, RegisteredMemory::make(bench.pd, bytes, local, "pings"));
+    VFMGR_TRY(auto answers, RegisteredMemory::make(bench.pd, bytes, local, "answers"));
+    Pings pings{std::move(questions), std::move(answers)};
+    fill(Payload::from_seed(offer.ping_seed, epoch_ping), 0, pings.questions.bytes());
+    for (std::uint32_t i = 0; i < offer.ping_count; ++i)
+        VFMGR_CHECK(bench.pair.receive(i, pings.answer(offer, i)));
+    return pings;
+}
+
+// One ping: waits for its own completion and the answer's, in either order.
+Result<void> ping(Bench& bench, Pings const& pings, std::uint32_t index) {
+    VFMGR_CHECK(bench.pair.send(send_id + index, pings.question(bench.offer, index)));
+    std::array<ibv_wc, 4> room{};
+    unsigned awaited = 2;
+    while (awaited > 0) {
+        VFMGR_TRY(auto const found, await(bench, room, fmt::format("RC ping {}", index)));
+        for (auto const& completion : found) {
+            if (completion.opcode == IBV_WC_RECV && completion.byte_len != bench.offer.ping_size)
+                return fail(Problem::guest_refused,
+                            fmt::format("answer {} has {} bytes, not {}", index,
+                                        completion.byte_len, bench.offer.ping_size),
+                            "use the same version on VM and host");
+            --awaited;
+        }
+    }
+    return {};
+}
+
+Result<Pings> run(Bench& bench) {
+    VFMGR_TRY(auto pings, prepare(bench));
+    for (std::uint32_t i = 0; i < bench.offer.ping_count; ++i) {
+        auto const start = raw_nanoseconds();
+        VFMGR_CHECK(ping(bench, pings, i));
+        auto const us = static_cast<double>(raw_nanoseconds() - start) / 1000;
+        pings.round_trip_us_min = i == 0 ? us : std::min(us, pings.round_trip_us_min);
+    }
+    return pings;
+}
+
+}  // namespace
+
+Measured rc_ping(Bench& bench) {
+    auto const pings = run(bench);
+    if (!pings) return measured_failure("rc_ping", pings.error());
+    auto made = measured("rc_ping");
+    made.digest = digest_hex(bench.nonce, pings->answers.bytes());
+    made.result.bytes_checked = pings->answers.bytes().size();
+    made.result.figures["round_trip_min_us"] = pings->round_trip_us_min;
+    return made;
+}
+
+namespace {
+
+constexpr std::uint64_t pings_by_default = 64;
+constexpr std::chrono::milliseconds ud_answer_time{500};
+constexpr std::uint64_t lost_in_a_row_max = 4;  // then the path counts as dead
+constexpr double lost_share_max = 0.05;
+constexpr std::uint64_t ud_answer = 1, ud_question = 2;
+
+class UdPings {
+  public:
+    UdPings(GuestStream& stream, Deadline deadline) : stream_(stream), deadline_(deadline) {}
+
+    Result<Measured> run(std::uint64_t count) {
+        std::uint64_t lost_in_a_row = 0;
+        while (sent_ < count && lost_in_a_row < lost_in_a_row_max) {
+            auto const start = raw_nanoseconds();
+            VFMGR_TRY(bool const answered, ping());
+            lost_in_a_row = answered ? 0 : lost_in_a_row + 1;
+            if (answered) round_trips_.push_back(raw_nanoseconds() - start);
+        }
+        return result();
+    }
+
+  private:
+    // Returns whether the answer arrived. A late answer has another number, so it can't answer a
+    // later question.
+    Result<bool> ping() {
+        ++sent_;
+        if (!receiving_) VFMGR_CHECK(receive());
+        auto const question = stream_.local(0);
+        std::memcpy(question.bytes.data(), &sent_, sizeof sent_);
+        VFMGR_CHECK(stream_.pairs().front().send(ud_question, question));
+        auto const until = std::min(deadline_, std::chrono::steady_clock::now() + ud_answer_time);
+        bool answered = false;
+        bool completed = false;
+        while (!answered || !completed) {
+            auto const found =
+                await(stream_.queue(), room_, until, "a datagram", polls_for_latency);
+            if (!found && found.error().problem == Problem::timed_out) return answered;
+            if (!found) return fail(found.error());
+            for (auto const& completion : *found) {
+                completed |= completion.wr_id == ud_question;
+                if (completion.wr_id != ud_answer) continue;
+                answered |= is_answer(completion);
+                receiving_ = false;
+                if (!answered) VFMGR_CHECK(receive());
+            }
+        }
+        return true;
+    }
+
+    Result<void> receive() {
+        receiving_ = true;
+        return stream_.pairs().front().receive(ud_answer, {stream_.back(), stream_.back_key()});
+    }
+
+    [[nodiscard]] bool is_answer(ibv_wc const& completion) const {
+        if (completion.byte_len != ud_header_bytes + stream_.size().message_bytes) return false;
+        std::uint64_t number = 0;
+        std::memcpy(&number, stream_.back().subspan(ud_header_bytes).data(), sizeof number);
+        return number == sent_;
+    }
+
+    [[nodiscard]] Measured result() {
+        auto const lost = sent_ - round_trips_.size();
+        auto made = measured("ud_ping");
+        made.result.figures = summarise(std::move(round_trips_));
+        made.result.figures["message_bytes"] = stream_.size().message_bytes;
+        made.result.figures["sent"] = static_cast<double>(sent_);
+        made.result.figures["lost"] = static_cast<double>(lost);
+        made.result.detail = "round trip of unreliable datagrams";
+        if (static_cast<double>(lost) <= lost_share_max * static_cast<double>(sent_)) return made;
+        made.result.verdict = Verdict::fail;
+        made.result.detail = fmt::format("{} of {} datagrams got no answer in {} ms", lost, sent_,
+                                         ud_answer_time.count());
+        made.result.remedy =
+            "check for drops (ethtool -S, tc -s qdisc) on both ends and for flow control (PFC) on "
+            "the switch: RC hides them by sending again";
+        return made;
+    }
+
+    GuestStream& stream_;
+    Deadline deadline_;
+    std::uint64_t sent_ = 0;
+    bool receiving_ = false;
+    std::vector<std::uint64_t> round_trips_;  // in ns
+    std::array<ibv_wc, 8> room_{};
+};
+
+}  // namespace
+
+Measured ud_ping(GuestStream& stream, Load const& load, Deadline deadline) {
+    auto const count = load.messages > 0 ? load.messages : pings_by_default;
+    auto made = UdPings(stream, deadline).run(count);
+    return made ? std::move(*made) : measured_failure("ud_ping", made.error());
+}
+
+}  // namespace vfmgr::verify

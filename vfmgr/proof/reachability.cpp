@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/proof/reachability.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "api/os/socket_address.hpp"
+#include "vfmgr/proof/random_payload.hpp"
+
+namespace vfmgr::verify {
+
+Measured measured(char const* name) {
+    Measured made;
+    made.result.name = name;
+    made.result.verdict = Verdict::pass;
+    made.result.by = Judge::guest;
+    return made;
+}
+
+Measured measured_failure(char const* name, Error const& error) {
+    auto made = measured(name);
+    made.result.verdict = Verdict::fail;
+    made.result.detail = detail_with_causes(error);
+    made.result.remedy = error.remedy;
+    return made;
+}
+
+std::uint64_t raw_nanoseconds() {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+std::map<std::string, double> rate_figures(std::uint64_t bytes, double seconds) {
+    auto const amount = static_cast<double>(bytes);
+    return {{"bandwidth_mbps", amount * 8 / 1e6 / seconds},
+            {"bandwidth_mib_per_s", amount / (1024.0 * 1024) / seconds},
+            {"seconds", seconds}};
+}
+
+Result<std::span<ibv_wc>> await(Bench& bench, std::span<ibv_wc> room, std::string_view what) {
+    return await(bench.pair.completions(), room, bench.deadline, what);
+}
+
+Result<std::span<ibv_wc>> await(CompletionQueue& queue, std::span<ibv_wc> room, Deadline deadline,
+                                std::string_view what, unsigned polls) {
+    VFMGR_TRY(auto const found, queue.wait(room, deadline, polls));
+    VFMGR_CHECK(check_completions(found, what));
+    return found;
+}
+
+Measured cm_ping(CmPinger const& pinger, StreamHost const& host, CmOptions options,
+                 Deadline deadline) {
+    if (!pinger) {
+        auto made = measured("cm_ping");
+        made.result.verdict = Verdict::skip;
+        made.result.detail = "this program has no RDMA CM client";
+        return made;
+    }
+    auto const offer = host.open({StreamKind::cm_ping, options.message_bytes, 1, {}, {}});
+    if (!offer) {
+        auto made = measured_failure("cm_ping", offer.error());
+        auto const problem = offer.error().problem;
+        if (problem == Problem::unsupported || problem == Problem::unavailable)
+            made.result.verdict = Verdict::skip;
+        return made;
+    }
+    options.cm_port = offer->cm_port.value_or(0);
+    auto made = pinger(options, deadline);
+    host.close(offer->stream);
+    made.result.name = "cm_ping";
+    return made;
+}
+
+namespace {
+
+using Steady = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds answer_wait{500};
+constexpr unsigned attempts_max = 12;  // ARP may take the first ones
+constexpr unsigned answers_required = 3;
+constexpr std::uint32_t smallest_mtu = 1280;  // the smallest that a vfmgr network may have
+constexpr std::uint32_t mtu_step = 4;         // precision of the search for the largest MTU
+constexpr unsigned tries_of_an_mtu = 2;
+constexpr std::chrono::milliseconds try_wait{150};
+
+struct Line {
+    EchoTest const& test;
+    FileDescriptor fd;
+    std::vector<std::byte> question;
+    unsigned sent = 0;
+};
+
+struct Answer {
+    std::vector<std::byte> bytes;
+    double round_trip_us = 0;
+};
+
+Error line_error(Line const& line, char const* call, int error_number) {
+    auto const& attachment = line.test.attachment;
+    Error error{Problem::kernel_refused,
+                fmt::format("{} bytes can't be sent to {} over {}", line.question.size(),
+                            to_string(attachment.responder), line.test.ifname),
+                "check address and route in the VM"};
+    if (error_number == EMSGSIZE)
+        error.remedy = fmt::format("set MTU {} on {}", attachment.mtu, line.test.ifname);
+    else if (error_number == ECONNREFUSED)
+        error.remedy =
+            "verify again: the host's responder does not listen, its session may have ended";
+    else if (error_number == EHOSTUNREACH)
+        error.remedy =
+            "check carrier and VLAN of the VF and of the host's interface: ARP got no answer";
+    error.causes.push_back(errno_cause(call, error_number));
+    return error;
+}
+
+Result<Line> open_line(EchoTest const& test, EchoDatagram const& question) {
+    auto const& attachment = test.attachment;
+    VFMGR_TRY(auto fd, open_echo_socket({attachment.address, 0, test.ifname}));
+    Line line{test, std::move(fd), make_question(question)};
+    auto const peer = SocketAddress::of(attachment.responder, attachment.echo_port);
+    if (::connect(line.fd.get(), peer.get(), peer.length) != 0)
+        return fail(line_error(line, "connect", errno));
+    return line;
+}
+
+// Accepts only datagrams as long as the question.
+Result<std::optional<Answer>> take_answer(Line& line, std::uint64_t asked, Deadline until) {
+    std::vector<std::byte> room(line.question.size() + 1);
+    while (true) {
+        pollfd readable{line.fd.get(), POLLIN, 0};
+        auto const left = std::chrono::ceil<std::chrono::milliseconds>(until - Steady::now());
+        if (left.count() <= 0) return std::nullopt;
+        if (::poll(&readable, 1, static_cast<int>(left.count())) <= 0) continue;
+        auto const got = ::recv(line.fd.get(), room.data(), room.size(), 0);
+        if (got < 0 && errno != EAGAIN) return fail(line_error(line, "recv", errno));
+        if (got < 0 || static_cast<std::size_t>(got) != line.question.size()) continue;
+        room.resize(line.question.size());
+        return Answer{std::move(room), static_cast<double>(raw_nanoseconds() - asked) / 1000};
+    }
+}
+
+Result<std::optional<Answer>> ask(Line& line, std::chrono::milliseconds wait = answer_wait) {
+    auto const asked = raw_nanoseconds();
+    ++line.sent;
+    if (::send(line.fd.get(), line.question.data(), line.question.size(), 0) < 0)
+        return fail(line_error(line, "send", errno));
+    return take_answer(line, asked, std::min(Steady::now() + wait, line.test.deadline));
+}
+
+struct Conversation {
+    unsigned sent = 0;
+    unsigned answered = 0;
+    std::vector<std::byte> answer;
+    double round_trip_us_min = 0;
+};
+
+Result<Conversation> converse(EchoTest const& test, EchoDatagram const& question) {
+    VFMGR_TRY(auto line, open_line(test, question));
+    Conversation answers;
+    while (answers.answered < answers_required && line.sent < attempts_max &&
+           Steady::now() < test.deadline) {
+        VFMGR_TRY(auto answer, ask(line));
+        if (!answer) continue;
+        ++answers.answered;
+        auto const us = answer->round_trip_us;
+        answers.round_trip_us_min =
+            answers.answered == 1 ? us : std::min(us, answers.round_trip_us_min);
+        answers.answer = std::move(answer->bytes);
+    }
+    answers.sent = line.sent;
+    if (answers.answered > 0) return answers;
+    return fail(Problem::timed_out,
+                fmt::format("{} port {} answered none of {} datagrams of {} bytes over {}",
+                            to_string(test.attachment.responder), test.attachment.echo_port,
+                            answers.sent, line.question.size(), test.ifname),
+                "check MTU, VLAN and firewall of the VF and of the host's interface");
+}
+
+Measured echo(EchoTest const& test, char const* name, EchoDatagram const& question) {
+    auto const answers = converse(test, question);
+    if (!answers) return measured_failure(name, answers.error());
+    auto made = measured(name);
+    made.digest = digest_hex(test.attachment.nonce, answers->answer);
+    made.result.bytes_checked = question.bytes;
+    made.result.figures["round_trip_min_us"] = answers->round_trip_us_min;
+    made.result.figures["sent"] = answers->sent;
+    made.result.figures["answered"] = answers->answered;
+    return made;
+}
+
+bool passes(EchoTest const& test, std::uint32_t mtu) {
+    auto const bytes = full_datagram_bytes(mtu, test.attachment.address.family);
+    auto line = open_line(test, {EchoKind::path_mtu, test.attachment.nonce, bytes});
+    for (unsigned i = 0; line && i < tries_of_an_mtu; ++i) {
+        auto const answer = ask(*line, try_wait);
+        if (!answer) return false;  // longer than the interface itself accepts
+        if (*answer) return true;
+    }
+    return false;
+}
+
+// Returns 0 if even the smallest does not pass: then the MTU is not the cause.
+std::uint32_t largest_mtu(EchoTest const& test) {
+    if (!passes(test, smallest_mtu)) return 0;
+    auto good = smallest_mtu;
+    auto bad = test.attachment.mtu;
+    while (bad - good > mtu_step && Steady::now() < test.deadline) {
+        auto const middle = good + (bad - good) / 2;
+        (passes(test, middle) ? good : bad) = middle;
+    }
+    return good;
+}
+
+}  // namespace
+
+Measured reachability(EchoTest const& test) {
+    return echo(test, "reachability",
+                {EchoKind::reachability, test.attachment.nonce, reachability_bytes});
+}
+
+Measured path_mtu(EchoTest const& test) {
+    auto const bytes = full_datagram_bytes(test.attachment.mtu, test.attachment.address.family);
+    auto made = echo(test, "path_mtu", {EchoKind::path_mtu, test.attachment.nonce, bytes});
+    if (made.result.verdict != Verdict::fail) return made;
+    auto const mtu = largest_mtu(test);
+    if (mtu == 0) return made;
+    made.result.figures["largest_mtu_bytes"] = mtu;
+    made.result.detail += fmt::format("; packets of {} bytes pass, packets of {} bytes do not", mtu,
+                                      std::min(mtu + mtu_step, test.attachment.mtu));
+    made.result.remedy = fmt::format(
+        "something between VM and host has an MTU of about {} bytes: set {} on the VF, its PF, the "
+        "host's VLAN device and every switch between",
+        mtu, test.attachment.mtu);
+    return made;
+}
+
+}  // namespace vfmgr::verify

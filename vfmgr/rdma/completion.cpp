@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/rdma/completion.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+
+#include "vfmgr/rdma/faults.hpp"
+
+namespace vfmgr::verify {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+bool ends_all_work(ibv_event_type event) {
+    return event == IBV_EVENT_DEVICE_FATAL || event == IBV_EVENT_CQ_ERR ||
+           event == IBV_EVENT_QP_FATAL || event == IBV_EVENT_QP_REQ_ERR ||
+           event == IBV_EVENT_QP_ACCESS_ERR;
+}
+
+}  // namespace
+
+Error completion_error(ibv_wc const& completion, std::string_view what) {
+    std::string vendor;
+    if (completion.vendor_err != 0)
+        vendor = fmt::format(", vendor code 0x{:x}", completion.vendor_err);
+    return {Problem::kernel_refused,
+            fmt::format("{} failed with \"{}\" (status {}{})", what,
+                        ibv_wc_status_str(completion.status),
+                        static_cast<unsigned>(completion.status), vendor),
+            remedy_of(completion_fault(completion.status, completion.vendor_err))};
+}
+
+Result<void> check_completions(std::span<ibv_wc const> completions, std::string_view what) {
+    for (auto const& completion : completions)
+        if (completion.status != IBV_WC_SUCCESS) return fail(completion_error(completion, what));
+    return {};
+}
+
+Result<void> check_async(ibv_context* context) {
+    pollfd readable{context->async_fd, POLLIN, 0};
+    while (::poll(&readable, 1, 0) > 0) {
+        if ((readable.revents & POLLIN) == 0)
+            return fail(verbs_error(context, "the device is gone", "poll", ENODEV));
+        ibv_async_event event{};
+        if (ibv_get_async_event(context, &event) != 0)
+            return fail(verbs_error(context, "the device is gone", "ibv_get_async_event", errno));
+        auto const type = event.event_type;
+        ibv_ack_async_event(&event);
+        if (ends_all_work(type))
+            return fail(
+                Problem::kernel_refused,
+                fmt::format("{} reported \"{}\"", context->device->name, ibv_event_type_str(type)),
+                "check that the VF is still plugged in: lspci; dmesg | tail");
+    }
+    return {};
+}
+
+Result<CompletionQueue> CompletionQueue::make(ibv_context* context, int entries) {
+    VerbsChannel channel(ibv_create_comp_channel(context));
+    if (!channel)
+        return fail(verbs_error(context, "the completion channel can't be created",
+                                "ibv_create_comp_channel", errno));
+    if (::fcntl(channel->fd, F_SETFL, O_NONBLOCK) != 0)
+        return fail(
+            verbs_error(context, "the completion channel can't be created", "fcntl", errno));
+    VerbsQueue queue(ibv_create_cq(context, entries, nullptr, channel.get(), 0));
+    if (!queue)
+        return fail(verbs_error(
+            context, fmt::format("a completion queue of {} entries can't be created", entries),
+            "ibv_create_cq", errno));
+    return CompletionQueue(std::move(channel), std::move(queue));
+}
+
+Result<std::span<ibv_wc>> CompletionQueue::poll(std::span<ibv_wc> room) {
+    int const count = ibv_poll_cq(queue_.get(), static_cast<int>(room.size()), room.data());
+    if (count < 0)
+        return fail(verbs_error(channel_->context, "the completion queue can't be polled",
+                                "ibv_poll_cq", EIO));
+    return room.first(static_cast<std::size_t>(count));
+}
+
+Result<std::span<ibv_wc>> CompletionQueue::wait(std::span<ibv_wc> room, Deadline deadline,
+                                                unsigned polls) {
+    Spin spin;
+    for (unsigned i = 0; i < polls; ++i) {
+        VFMGR_TRY(auto const found, poll(room));
+        if (!found.empty()) return found;
+        if (!spin.again(deadline)) break;
+    }
+    while (true) {
+        VFMGR_CHECK(arm());
+        VFMGR_TRY(auto const found, poll(room));
+        if (!found.empty()) return found;
+        VFMGR_CHECK(block(deadline));
+    }
+}
+
+Result<void> CompletionQueue::block(Deadline deadline) {
+    std::array<pollfd, 2> fds{
+        {{channel_->fd, POLLIN, 0}, {channel_->context->async_fd, POLLIN, 0}}};
+    auto const left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now());
+    int const count =
+        left.count() > 0
+            ? ::poll(fds.data(), fds.size(), static_cast<int>(std::min<long>(left.count(), 60'000)))
+            : 0;
+    if (count == 0 && Steady::now() >= deadline)
+        return fail(Problem::timed_out,
+                    fmt::format("{} completed nothing before the deadline",
+                                channel_->context->device->name),
+                    "check the link on both sides; if the VM has one CPU, give it another");
+    if (count > 0 && fds[0].revents != 0) take_events();
+    return check_async(channel_->context);
+}
+
+Result<void> CompletionQueue::arm() {
+    if (int const error = ibv_req_notify_cq(queue_.get(), 0); error != 0)
+        return fail(verbs_error(channel_->context, "the completion queue can't be armed",
+                                "ibv_req_notify_cq", error));
+    return {};
+}
+
+void CompletionQueue::take_events() {
+    ibv_cq* queue = nullptr;
+    void* context = nullptr;
+    while (ibv_get_cq_event(channel_.get(), &queue, &context) == 0) ibv_ack_cq_events(queue, 1);
+}
+
+}  // namespace vfmgr::verify
