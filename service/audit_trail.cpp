@@ -72,7 +72,7 @@ void AuditTrail::count_locked(AuditEntry const& entry) {
 void AuditTrail::begin_writing() {
     if (writing_) return;
     writing_ = true;
-    auto const now = std::chrono::steady_clock::now();
+    auto const now = control_.clock().steady_now();
     auto const at = std::max(next_write_, now);
     next_write_ = at + limits_.pause;
     auto const task = [self = shared_from_this()](Control::State& state) { self->write(state); };

@@ -33,7 +33,7 @@ constexpr std::chrono::minutes guest_run_time_max{10};
 // main() runs interop::serve_rping() on the arguments that follow.
 std::vector<std::string> const rping_program{"/proc/self/exe", "--rping"};
 
-Result<std::unique_ptr<Control>> open_control(Config const& config) {
+Result<std::unique_ptr<Control>> open_control(Config const& config, Clock const& clock) {
     std::error_code error;
     std::filesystem::create_directories(config.state_dir, error);
     if (error)
@@ -41,7 +41,7 @@ Result<std::unique_ptr<Control>> open_control(Config const& config) {
                     fmt::format("{} can't be created: {}", config.state_dir, error.message()),
                     "set state_dir in vfmgr.toml to a writable folder");
     VFMGR_TRY(Store store, Store::open(store_file(config)));
-    return Control::start(std::move(store));
+    return Control::start(std::move(store), clock);
 }
 
 // The objects that the routes answer from.
@@ -288,7 +288,7 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-    VFMGR_TRY(auto control, open_control(config));
+    VFMGR_TRY(auto control, open_control(config, clock));
     Engine engine(
         kernel, hypervisor, std::move(control), clock,
         [](ResponderTarget const& target) { return serve::RemoteResponder(target).info(); },
@@ -336,7 +336,7 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
 }
 
 Result<void> run_restore(Config const& config, Kernel& kernel, Clock& clock) {
-    VFMGR_TRY(auto control, open_control(config));
+    VFMGR_TRY(auto control, open_control(config, clock));
     VFMGR_TRY(auto const sentences, restore(kernel, *control, clock, config.trusted_netdevs));
     for (auto const& one : sentences) log(Severity::notice, one);
     return {};

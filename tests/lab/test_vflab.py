@@ -190,7 +190,7 @@ def test_scenarios_wait_for_events():
         assert "sleep(" not in path.read_text(), f"{path.name} sleeps: use wait_for"
 
 
-def test_commits_take_turns_in_all_slices():
+def test_trees_take_turns_in_all_slices():
     there = plan.all_slices()
     assert there and {plan.slice_of(f"{number:x}") for number in range(len(there))} == set(there)
     assert plan.slice_of("") == there[0]  # for an unpacked archive

@@ -72,7 +72,7 @@ Result<bool> Control::State::erase_token(std::string const& id) {
     return erased;
 }
 
-Result<std::unique_ptr<Control>> Control::start(Store store) {
+Result<std::unique_ptr<Control>> Control::start(Store store, Clock const& clock) {
     VFMGR_TRY(DesiredState desired, store.load());
     State state{std::move(store), std::move(desired)};
     VFMGR_CHECK(state.load_tokens());
@@ -82,10 +82,10 @@ Result<std::unique_ptr<Control>> Control::start(Store store) {
         state.last_revision_ = std::max(state.last_revision_, pf.revision);
     for (auto const& [name, link] : state.desired_.rdma_links)
         state.last_revision_ = std::max(state.last_revision_, link.revision);
-    return std::unique_ptr<Control>(new Control(std::move(state)));
+    return std::unique_ptr<Control>(new Control(std::move(state), clock));
 }
 
-Control::Control(State state) : state_(std::move(state)) {
+Control::Control(State state, Clock const& clock) : clock_(clock), state_(std::move(state)) {
     published_.host = std::make_shared<HostView const>();
     static_cast<void>(publish_changes());
     thread_ = std::thread([this] { run(); });
@@ -313,7 +313,9 @@ void Control::ask_watchers(Deadline now, bool changed) {
 void Control::run() {
     std::unique_lock lock(mutex_);
     for (;;) {
-        auto const something = [this] { return stopping_ || !tasks_.empty() || !offered_.empty(); };
+        auto const something = [this] {
+            return stopping_ || !tasks_.empty() || !offered_.empty() || state_.changed_;
+        };
         // wait_until(max) overflows in libstdc++ 12, so no deadline is a plain wait.
         if (auto const next = next_deadline(); next == Deadline::max())
             wake_.wait(lock, something);
@@ -328,7 +330,7 @@ void Control::run() {
         bool changed = false;
         guarded([&] { changed = publish_changes(); });
         for (auto& task : tasks) guarded(task.published);
-        ask_watchers(std::chrono::steady_clock::now(), changed);
+        ask_watchers(clock_.steady_now(), changed);
         if (changed && changed_) guarded(changed_);
         tasks.clear();
         lock.lock();

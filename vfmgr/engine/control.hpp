@@ -107,7 +107,8 @@ class Control {
         std::shared_ptr<std::map<std::string, Token> const> tokens_;
     };
 
-    [[nodiscard]] static Result<std::unique_ptr<Control>> start(Store store);
+    // Deadlines are of `clock`, which outlives it.
+    [[nodiscard]] static Result<std::unique_ptr<Control>> start(Store store, Clock const& clock);
     ~Control();
     Control(Control const&) = delete;
     Control& operator=(Control const&) = delete;
@@ -145,7 +146,7 @@ class Control {
     }
 
     // Calls `ready` now, after every change, and once more as expired at the deadline, until it
-    // returns true.
+    // returns true. What it changes is published like a task's changes.
     void watch(Deadline deadline, std::function<bool(State&, Watch)> ready);
     // The same for a client, in its turn; stops when the client has gone.
     [[nodiscard]] Result<void> watch(Client client, Deadline deadline,
@@ -160,6 +161,7 @@ class Control {
     void publish(HypervisorView const& observed, HypervisorScope const& scope, Time now);
 
     [[nodiscard]] Snapshot snapshot() const;
+    [[nodiscard]] Clock const& clock() const { return clock_; }
     // `changed` is called on the control thread after each change. Don't call this on the control
     // thread.
     void on_change(std::function<void()> changed);
@@ -169,7 +171,7 @@ class Control {
     void report_bug(std::string what);
 
   private:
-    explicit Control(State state);
+    Control(State state, Clock const& clock);
     void run();
     // Returns whether anything changed since the last time: the state, or what is published of the
     // host.
@@ -193,6 +195,7 @@ class Control {
     static bool has_gone(Watcher const& watcher);
     void add_watcher(Watcher watcher);
 
+    Clock const& clock_;
     State state_;
     std::vector<Watcher> watchers_;  // control thread only
     bool expiring_ = false;          // control thread only

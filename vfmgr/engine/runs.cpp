@@ -66,14 +66,13 @@ Result<void> Runs::begin_run(std::string const& attachment, std::string const& v
 
 void Runs::start_run(Control::State& state, std::string const& id, PendingRun run) {
     auto const end = seams().clock.steady_now() + (run.until - run.started_at);
-    seams().control.watch(end, [this, id, name = run.run, end](Control::State& now, Watch how) {
+    seams().control.watch(end, [this, id, name = run.run](Control::State& now, Watch how) {
         auto const pending = now.runs().find(id);
         // The report came in, or another run has begun.
         if (operations_.stopping() || pending == now.runs().end() || pending->second.run != name)
             return true;
-        if (how == Watch::again && seams().clock.steady_now() < end) return false;
+        if (how == Watch::again) return false;
         now.erase_run(id);
-        seams().control.post([](Control::State&) {});  // publishes it; watchers don't
         return true;
     });
     state.set_run(id, std::move(run));
@@ -126,11 +125,10 @@ Result<void> Runs::write_verdict(Control::State& state, std::string const& id) {
 void Runs::keep_writing_verdict(Control::State& state, std::string const& id) {
     if (write_verdict(state, id)) return;
     auto const again = seams().clock.steady_now() + full_disk_retry;
-    seams().control.watch(again, [this, id, again](Control::State&, Watch how) {
+    seams().control.watch(again, [this, id](Control::State& later, Watch how) {
         if (operations_.stopping()) return true;
-        if (how == Watch::again && seams().clock.steady_now() < again) return false;
-        seams().control.post(
-            [this, id](Control::State& later) { keep_writing_verdict(later, id); });
+        if (how == Watch::again) return false;
+        keep_writing_verdict(later, id);
         return true;
     });
 }

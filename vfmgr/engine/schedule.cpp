@@ -49,7 +49,6 @@ void Runs::stop_schedule() {
     seams().control.wait([&](Control::State&) { return (schedule_.hooks.reset(), true); });
 }
 
-// A watcher's changes to the state are not published, so a task makes them.
 void Runs::await_schedule() {
     auto const until = schedule_.going_on ? schedule_.going_on->deadline
                        : schedule_.next
@@ -58,7 +57,7 @@ void Runs::await_schedule() {
     seams().control.watch(until, [this](Control::State& state, Watch how) {
         if (!schedule_.hooks) return true;
         if (how == Watch::again && !schedule_changed(state)) return false;
-        seams().control.post([this](Control::State& later) { check_schedule(later); });
+        check_schedule(state);
         return true;
     });
 }

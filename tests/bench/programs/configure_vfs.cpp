@@ -195,7 +195,7 @@ class Engine {
     FakeKernel nothing_{KernelView{}};
     FakeHypervisor hypervisor_{nothing_};
     std::unique_ptr<Control> control_ =
-        Control::start(Store::open(folder_.file("vfmgr.db")).value()).value();
+        Control::start(Store::open(folder_.file("vfmgr.db")).value(), system_clock()).value();
 };
 
 Took perform(TimedKernel& kernel, Bench const& bench) {

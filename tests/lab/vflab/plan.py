@@ -2,8 +2,9 @@
 """Chooses the scenarios of a run without names: the core, and one slice of the long ones.
 
 A scenario is sliced when its file has SLICES = N and its run() takes its points from lab.slice.
-Each commit runs one slice of all those, chosen by its hash, so that commits take turns. Scenarios
-without slices that are not in the core run in --long.
+Each commit runs one slice of all those, chosen by the hash of its tree, so that commits take
+turns; the commit's own hash holds its date and message, with which a committer could choose.
+Scenarios without slices that are not in the core run in --long.
 """
 
 import re
@@ -40,28 +41,28 @@ def unknown(names):
     return [name for name in names if name not in known]
 
 
-def head():
-    done = subprocess.run(["git", "-C", str(REPO), "rev-parse", "HEAD"], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True)
+def tree():
+    done = subprocess.run(["git", "-C", str(REPO), "rev-parse", "HEAD^{tree}"],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def slice_of(commit):
-    """Returns the slice that a commit runs. Without a commit (an unpacked archive): the first."""
+def slice_of(tree_hash):
+    """Returns the slice of a tree. Without a hash (an unpacked archive): the first."""
     there = all_slices()
-    return there[int(commit or "0", 16) % len(there)] if there else None
+    return there[int(tree_hash or "0", 16) % len(there)] if there else None
 
 
 def names(with_long):
     if with_long:
         return scenario.names()
-    chosen = slice_of(head())
+    chosen = slice_of(tree())
     return core() + ([chosen] if chosen else [])
 
 
 def sentence(with_long):
     if with_long:
         return f"all {len(scenario.names())} scenarios"
-    commit = head()
-    return (f"{len(core())} scenarios of core.txt, and at commit {commit[:12] or '(none)'} "
-            f"slice {slice_of(commit)} of {len(all_slices())} slices")
+    tree_hash = tree()
+    return (f"{len(core())} scenarios of core.txt, and for tree {tree_hash[:12] or '(none)'} "
+            f"slice {slice_of(tree_hash)} of {len(all_slices())} slices")

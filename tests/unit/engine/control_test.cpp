@@ -7,7 +7,7 @@ namespace vfmgr {
 namespace {
 
 std::unique_ptr<Control> start(example::TemporaryFolder const& folder) {
-    return Control::start(Store::open(folder.path() / "vfmgr.db").value()).value();
+    return Control::start(Store::open(folder.path() / "vfmgr.db").value(), system_clock()).value();
 }
 
 TEST(Control, ReadersSeeTokensAsSoonAsTheyAreSavedOrErased) {

@@ -59,8 +59,9 @@ inline KernelView igb_host() {
     return view;
 }
 
-inline std::unique_ptr<Control> open_control(std::filesystem::path const& folder) {
-    return Control::start(Store::open((folder / "vfmgr.db").string()).value()).value();
+inline std::unique_ptr<Control> open_control(std::filesystem::path const& folder,
+                                             Clock const& clock = system_clock()) {
+    return Control::start(Store::open((folder / "vfmgr.db").string()).value(), clock).value();
 }
 
 // `kernel` and `hypervisor` are what the engine uses: the fakes, or wrappers around them.
@@ -69,7 +70,7 @@ class Bench {
     Bench(Kernel& kernel, Hypervisor& hypervisor, std::filesystem::path const& folder,
           AskResponder ask_responder = {}, Clock& clock = system_clock(),
           TrustedNetdevs trusted_netdevs = {}, FindOwners find_owners = {})
-        : engine(kernel, hypervisor, open_control(folder), clock, std::move(ask_responder),
+        : engine(kernel, hypervisor, open_control(folder, clock), clock, std::move(ask_responder),
                  std::move(trusted_netdevs), std::move(find_owners)) {
         recovered = engine.recover().has_value();
         engine.control().watch(Deadline::max(), [this](Control::State& state, Watch) {

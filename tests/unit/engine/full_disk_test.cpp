@@ -14,21 +14,21 @@ using namespace example;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Full from step `from` on, until the control thread has run more than tasks_max tasks without a
-// step between them: the operation waits for room by then, or is over.
+// Full from step `from` on, until more than refused_max writes have failed without a step between
+// them: the operation waits for room by then, or is over.
 struct FullDisk {
-    static constexpr int tasks_max = 4;
+    static constexpr int refused_max = 4;
     explicit FullDisk(std::size_t step) : from(step) {}
 
     void step_begins() {
         std::lock_guard const lock(mutex);
         if (steps++ == from) limit.emplace(0);
-        tasks = 0;
+        refused = test::FileSizeLimit::refused();
     }
     // Returns whether this is the last call.
-    bool task_ended() {
+    bool after_a_task() {
         std::lock_guard const lock(mutex);
-        if (limit && ++tasks > tasks_max) limit.reset();
+        if (test::FileSizeLimit::refused() - refused > refused_max) limit.reset();
         return ended;
     }
     // Returns whether the disk was full at all.
@@ -42,7 +42,7 @@ struct FullDisk {
     std::size_t const from;
     std::mutex mutex;
     std::size_t steps = 0;
-    int tasks = 0;
+    int refused = 0;  // up to the last step
     bool ended = false;
     std::optional<test::FileSizeLimit> limit;
 };
@@ -65,12 +65,17 @@ struct FullDiskTest : testing::Test {
         auto const disk = std::make_shared<FullDisk>(step);
         kernel.on_perform = [disk](KernelStep const&) { disk->step_begins(); };
         hypervisor.on_perform = [disk](HypervisorStep const&) { disk->step_begins(); };
-        bench.engine.control().watch(Deadline::max(),
-                                     [disk](Control::State&, Watch) { return disk->task_ended(); });
+        follow(disk);
         auto operation = bench.run(command);
         kernel.on_perform = {};
         hypervisor.on_perform = {};
         return disk->end() ? std::optional(std::move(operation)) : std::nullopt;
+    }
+    // A task that posts itself again: no change is published that a watcher could wait for.
+    void follow(std::shared_ptr<FullDisk> const& disk) {
+        bench.engine.control().post([this, disk](Control::State&) {
+            if (!disk->after_a_task()) follow(disk);
+        });
     }
     void expect_all_as_before() const {
         EXPECT_EQ(text(kernel.view()), fresh);

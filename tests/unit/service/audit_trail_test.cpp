@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 struct AuditTrailTest : testing::Test {
     test::TemporaryFolder folder;
     std::unique_ptr<Control> control =
-        Control::start(Store::open(folder.file("vfmgr.db")).value()).value();
+        Control::start(Store::open(folder.file("vfmgr.db")).value(), system_clock()).value();
     std::shared_ptr<AuditTrail> trail =
         std::make_shared<AuditTrail>(*control, AuditLimits{.waiting = 4, .counted = 3});
 
