@@ -69,7 +69,7 @@ Result<Answer> Engine::admit_known(Control::State& state, Command const& command
             if (operation) return Answer{std::move(operation), {}, {}, 0};
         }
     }
-    VFMGR_CHECK(recovery_.check_recovered(command));
+    VFMGR_CHECK(recovery_.check_recovered(state, command));
     auto const host = control_->snapshot().host;
     VFMGR_TRY(auto admission,
               std::visit(

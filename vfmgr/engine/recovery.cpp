@@ -215,16 +215,20 @@ Result<bool> Recovery::recover(Recovered const& ended) {
 
 // Refuses commands and does not queue them: a guest may keep recovery waiting for long, and the
 // client may want something else afterwards.
-Result<void> Recovery::check_recovered(Command const& command) const {
+Result<void> Recovery::check_recovered(Control::State& state, Command const& command) const {
     if (recovering_.empty()) return {};
-    for (auto const& key : std::visit(Claiming{seams().control.snapshot()}, command))
-        if (auto const found = recovering_.find(key); found != recovering_.end())
-            return fail(
-                Problem::unavailable,
-                fmt::format("{} is in recovery: vfmgrd ended during operation {}, which is being "
-                            "ended now; nothing else begins there",
-                            key, found->second),
-                fmt::format("try again when it has ended: vfctl op wait {}", found->second));
+    for (auto const& key : std::visit(Claiming{seams().control.snapshot()}, command)) {
+        auto const found = recovering_.find(key);
+        if (found == recovering_.end()) continue;
+        // Clients read its end a moment before its keys are erased.
+        VFMGR_TRY(auto const operation, state.store.operation(found->second));
+        if (operation && finished(*operation)) continue;
+        return fail(Problem::unavailable,
+                    fmt::format("{} is in recovery: vfmgrd ended during operation {}, which is "
+                                "being ended now; nothing else begins there",
+                                key, found->second),
+                    fmt::format("try again when it has ended: vfctl op wait {}", found->second));
+    }
     return {};
 }
 

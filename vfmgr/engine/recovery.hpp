@@ -25,7 +25,7 @@ class Recovery {
     using Recovered = std::function<void(Operation const&)>;
     [[nodiscard]] Result<bool> recover(Recovered const& ended);
     // Refuses a command that would change what is still claimed. On the control thread.
-    [[nodiscard]] Result<void> check_recovered(Command const& command) const;
+    [[nodiscard]] Result<void> check_recovered(Control::State& state, Command const& command) const;
     void recover_from(Operation& operation, std::string const& exception);
 
   private:
