@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <vector>
 
 #include "api/os/descriptor.hpp"
 #include "api/os/socket_address.hpp"
@@ -23,10 +22,6 @@ using Steady = std::chrono::steady_clock;
 template <class T>
 void set(int fd, int level, int option, T const& value) {
     ::setsockopt(fd, level, option, &value, sizeof value);
-}
-
-bool again(int error_number) {
-    return error_number == EAGAIN || error_number == EINTR;
 }
 
 // Returns milliseconds for poll(), at least one before the deadline.
@@ -62,6 +57,14 @@ Error not_connected(ReceiverPlace const& place, char const* call, int error_numb
     return error;
 }
 
+template <class Call>
+IpAddress address_by(Call call, int fd) {
+    SocketAddress address;
+    auto* const room = address.room();
+    call(fd, room, &address.length);
+    return address.address().value_or(IpAddress{});
+}
+
 // Waits for the connection, and returns its errno.
 Result<int> await_connected(int fd, Deadline deadline, int stop) {
     while (true) {
@@ -95,17 +98,11 @@ Control::Control(FileDescriptor socket, std::string who)
 }
 
 IpAddress Control::local() const {
-    SocketAddress address;
-    auto* const room = address.room();
-    ::getsockname(fd(), room, &address.length);
-    return address.address().value_or(IpAddress{});
+    return address_by(&::getsockname, fd());
 }
 
 IpAddress Control::peer() const {
-    SocketAddress address;
-    auto* const room = address.room();
-    ::getpeername(fd(), room, &address.length);
-    return address.address().value_or(IpAddress{});
+    return address_by(&::getpeername, fd());
 }
 
 tl::unexpected<Error> Control::gone(char const* call, int error_number) const {
@@ -138,12 +135,10 @@ Result<std::optional<std::string>> Control::line_now() {
 }
 
 Result<std::string> Control::line(Deadline deadline, int stop) {
-    std::vector<int> watched{fd()};
-    if (stop >= 0) watched.push_back(stop);
     while (true) {
         VFMGR_TRY(auto line, line_now());
         if (line) return std::move(*line);
-        VFMGR_TRY(auto const ready, await_readable(watched, deadline));
+        VFMGR_TRY(auto const ready, await_readable(std::array{fd(), stop}, deadline));
         if (ready == Readiness::deadline_passed)
             return fail(Problem::timed_out, fmt::format("the {} does not answer", who_),
                         fmt::format("read what the {} printed on its machine", who_));
@@ -158,13 +153,18 @@ Result<void> Control::send(std::string line, Deadline deadline) {
         auto const put = ::send(fd(), rest.data(), rest.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
         if (put > 0) rest.remove_prefix(static_cast<std::size_t>(put));
         if (put >= 0) continue;
-        if (!again(errno)) return gone("send", errno);
+        if (errno != EAGAIN && errno != EINTR) return gone("send", errno);
         pollfd writable{fd(), POLLOUT, 0};
         if (::poll(&writable, 1, left(deadline)) == 0 && Steady::now() >= deadline)
             return fail(Problem::timed_out, fmt::format("the {} accepts no data", who_),
                         fmt::format("read what the {} printed on its machine", who_));
     }
     return {};
+}
+
+Result<std::string> Control::ask(std::string text, Deadline deadline, int stop) {
+    VFMGR_CHECK(send(std::move(text), deadline));
+    return line(deadline, stop);
 }
 
 Result<Control> connect_to(ReceiverPlace const& place, Deadline deadline, int stop) {

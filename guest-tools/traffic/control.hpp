@@ -24,10 +24,12 @@ class Control {
 
     // `stop`: a descriptor that ends the wait; -1: none.
     [[nodiscard]] Result<std::string> line(Deadline deadline, int stop);
-    // Returns a whole line if there is one, without waiting. unavailable when the other end has
-    // gone.
+    // Returns a whole line if there is one, without waiting. Fails with unavailable when the other
+    // end has gone.
     [[nodiscard]] Result<std::optional<std::string>> line_now();
     [[nodiscard]] Result<void> send(std::string line, Deadline deadline);
+    // Sends a line, and returns the other end's next one.
+    [[nodiscard]] Result<std::string> ask(std::string line, Deadline deadline, int stop);
 
   private:
     [[nodiscard]] tl::unexpected<Error> gone(char const* call, int error_number) const;

@@ -5,9 +5,8 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <nlohmann/json.hpp>
-#include <vector>
 
 #include "api/os/descriptor.hpp"
 #include "api/types/json.hpp"
@@ -97,9 +96,7 @@ class Reception {
         VFMGR_TRY(auto const taken, source_.take(tally_));
         tally_.taken_at(Steady::now());
         if (taken > 0) return {};
-        std::vector<int> watched{source_.fd()};
-        if (!gone_at_) watched.push_back(control_.fd());
-        if (stop >= 0) watched.push_back(stop);
+        std::array const watched{source_.fd(), gone_at_ ? -1 : control_.fd(), stop};
         VFMGR_CHECK(await_readable(watched, deadline));
         return {};
     }
@@ -114,8 +111,7 @@ class Reception {
         made.ring_packets = source_.ring_packets();
         made.ring = source_.ring_place();
         // Ignores a failure: the sender may have gone.
-        static_cast<void>(
-            control_.send(to_json_text(nlohmann::json(made)), Steady::now() + summary_wait));
+        static_cast<void>(control_.send(to_json_text(made), Steady::now() + summary_wait));
         return made;
     }
 
@@ -132,7 +128,7 @@ class Reception {
 struct Met {
     Control control;
     Opening opening;
-    Receiver source;
+    std::unique_ptr<Receiver> source;
 };
 
 Result<Opening> receive_opening(Control& control, ReceiveOptions const& options, int stop) {
@@ -156,18 +152,15 @@ Result<Met> meet(FileDescriptor socket, ReceiveOptions const& options, std::uint
                  int stop) {
     Control control(std::move(socket), "sender");
     auto const refuse = [&](Error const& error) {
-        Acceptance refusal;
-        refusal.refusal = error;
-        static_cast<void>(
-            control.send(to_json_text(nlohmann::json(refusal)), Steady::now() + opening_wait));
+        Acceptance const refusal{.refusal = error};
+        static_cast<void>(control.send(to_json_text(refusal), Steady::now() + opening_wait));
         return fail(error);
     };
     auto opening = receive_opening(control, options, stop);
     if (!opening) return refuse(opening.error());
     auto source = Receiver::open(receiver_options(options, options.port == 0 ? 0 : port), *opening);
     if (!source) return refuse(source.error());
-    VFMGR_CHECK(control.send(to_json_text(nlohmann::json(source->acceptance())),
-                             Steady::now() + opening_wait));
+    VFMGR_CHECK(control.send(to_json_text((*source)->acceptance()), Steady::now() + opening_wait));
     return Met{std::move(control), std::move(*opening), std::move(*source)};
 }
 
@@ -178,10 +171,8 @@ Result<Met> await_sender(ReceiveOptions const& options, ReceiveEvents const& eve
     VFMGR_TRY(auto const listener, interop::listen_tcp({options.local, options.port, {}}));
     auto const port = interop::port_of(listener);
     raise(events.ready, port);
-    std::vector<int> watched{listener.get()};
-    if (stop >= 0) watched.push_back(stop);
     while (true) {
-        VFMGR_TRY(auto const ready, await_readable(watched, until));
+        VFMGR_TRY(auto const ready, await_readable(std::array{listener.get(), stop}, until));
         if (ready == Readiness::deadline_passed)
             return fail(
                 Problem::timed_out,
@@ -210,8 +201,8 @@ Result<Summary> receive(ReceiveOptions const& options, ReceiveEvents const& even
     if (options.over) VFMGR_CHECK(Receiver::check(receiver_options(options, 0), *options.over));
     auto const until = options.time ? Steady::now() + *options.time : Deadline::max();
     VFMGR_TRY(auto met, await_sender(options, events, until, stop));
-    raise(events.begun, met.opening, met.control.peer(), met.source.ring_place());
-    return Reception(met.control, met.source, met.opening, events).run(until, stop);
+    raise(events.begun, met.opening, met.control.peer(), met.source->ring_place());
+    return Reception(met.control, *met.source, met.opening, events).run(until, stop);
 }
 
 }  // namespace vfmgr::stream

@@ -5,8 +5,7 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <vector>
+#include <array>
 
 #include "api/os/descriptor.hpp"
 #include "api/os/random.hpp"
@@ -76,8 +75,7 @@ class Sending {
 
     // Waits until the chunk is due, the receiver sends something, or the user stops the test.
     Result<Next> await_turn(int stop) {
-        std::vector<int> watched{control_.fd()};
-        if (stop >= 0) watched.push_back(stop);
+        std::array const watched{control_.fd(), stop};
         VFMGR_TRY(auto const ready, await_readable(watched, pacer_.due(sent_)));
         if (ready == Readiness::deadline_passed) return Next::send;
         return is_readable(stop) ? Next::end : Next::listen;
@@ -92,8 +90,7 @@ class Sending {
         ending.lateness = pacer_.lateness();
         ending.filtered = sender_.filtered();
         auto const until = Steady::now() + counts_wait;
-        VFMGR_CHECK(control_.send(to_json_text(nlohmann::json(ending)), until));
-        VFMGR_TRY(auto const line, control_.line(until, -1));
+        VFMGR_TRY(auto const line, control_.ask(to_json_text(ending), until, -1));
         return read_summary(line);
     }
 
@@ -119,18 +116,17 @@ Result<Summary> send(SendOptions const& options, std::function<void(Opening cons
     opening.run = random_hex(8);
     opening.over = options.over;
     opening.chunk = options.chunk;
-    VFMGR_TRY(auto sender,
+    VFMGR_TRY(auto const sender,
               Sender::open({options.over, control.local(), options.to, options.packet_bytes,
                             options.chunk, run_number(opening.run)}));
-    opening.packet_bytes = sender.packet_bytes();
-    opening.pair = sender.end();
+    opening.packet_bytes = sender->packet_bytes();
+    opening.pair = sender->end();
     auto const until = Steady::now() + accept_wait;
-    VFMGR_CHECK(control.send(to_json_text(nlohmann::json(opening)), until));
-    VFMGR_TRY(auto const line, control.line(until, stop));
+    VFMGR_TRY(auto const line, control.ask(to_json_text(opening), until, stop));
     VFMGR_TRY(auto const acceptance, read_acceptance(line, options.over));
-    VFMGR_CHECK(sender.aim(acceptance));
+    VFMGR_CHECK(sender->aim(acceptance));
     if (begun) begun(opening);
-    return Sending(control, sender, options).run(stop);
+    return Sending(control, *sender, options).run(stop);
 }
 
 }  // namespace vfmgr::stream

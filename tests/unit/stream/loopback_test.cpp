@@ -83,11 +83,15 @@ SendOptions spec_for(Receiver const& receiver) {
     return options;
 }
 
+std::unique_ptr<Sender> open_sender(std::uint32_t packet_bytes, std::uint64_t run) {
+    return Sender::open({Over::udp, loopback, loopback, packet_bytes, 1, run}).value();
+}
+
 // A sender that sends the given packets.
 struct OwnSender {
     Control control;
-    UdpSender sender;
-    std::uint16_t port;
+    std::unique_ptr<Sender> sender;
+    Acceptance receiver;
     Ending ending{};
 
     static OwnSender begin(Receiver const& receiver) {
@@ -95,20 +99,18 @@ struct OwnSender {
         Opening opening;
         opening.run = "00000000000004d2";
         opening.packet_bytes = 128;
-        EXPECT_TRUE(control.send(text(opening), soon()));
-        auto const port =
-            *read_acceptance(control.line(soon(), -1).value(), Over::udp).value().udp_port;
-        auto sender = UdpSender::open({loopback, loopback, 128, 1, 1234}).value();
-        EXPECT_TRUE(sender.aim(port));
-        return {std::move(control), std::move(sender), port};
+        auto const accepted =
+            read_acceptance(control.ask(text(opening), soon(), -1).value(), Over::udp).value();
+        auto sender = open_sender(128, 1234);
+        EXPECT_TRUE(sender->aim(accepted));
+        return {std::move(control), std::move(sender), accepted};
     }
     void send(std::uint64_t from, std::uint64_t to) {
-        for (; from < to; ++from) EXPECT_TRUE(sender.send(from, 1));
+        for (; from < to; ++from) EXPECT_TRUE(sender->send(from, 1));
     }
     Summary end(std::uint64_t packets) {
         ending.packets = packets;
-        EXPECT_TRUE(control.send(text(ending), soon()));
-        return read_summary(control.line(soon(), -1).value()).value();
+        return read_summary(control.ask(text(ending), soon(), -1).value()).value();
     }
 };
 
@@ -172,9 +174,9 @@ TEST(StreamLoopback, WhatIsNotOfTheRunIsForeign) {
     Receiver receiver;
     auto sender = OwnSender::begin(receiver);
     for (auto const& [bytes, run] : {std::pair{128U, 1235U}, {127U, 1234U}, {900U, 1234U}}) {
-        auto stranger = UdpSender::open({loopback, loopback, bytes, 1, run}).value();
-        ASSERT_TRUE(stranger.aim(sender.port));
-        ASSERT_TRUE(stranger.send(2, 1));
+        auto const stranger = open_sender(bytes, run);
+        ASSERT_TRUE(stranger->aim(sender.receiver));
+        ASSERT_TRUE(stranger->send(2, 1));
     }
     sender.send(0, 2);
     auto const counted = sender.end(3);
@@ -337,8 +339,11 @@ TEST(StreamLoopback, APortThatIsTakenAndAnAddressThatIsNotHereAreNamed) {
     auto const nowhere = receive(options, {}, -1);
     EXPECT_EQ(nowhere.error().causes.at(0).code, "EADDRNOTAVAIL");
     EXPECT_EQ(nowhere.error().remedy, "name an address that a netdev here has: ip -brief address");
-    auto const first = UdpReceiver::open({loopback, 0, {1, 64, 1}}, HostRings()).value();
-    auto const second = UdpReceiver::open({loopback, first.port(), {1, 64, 1}}, HostRings());
+    HostRings const rings;
+    Opening const short_packets{.run = "0000000000000001", .packet_bytes = 64};
+    auto const first = stream::Receiver::open({loopback, 0, {}, rings}, short_packets).value();
+    auto const port = first->acceptance().udp_port.value();
+    auto const second = stream::Receiver::open({loopback, port, {}, rings}, short_packets);
     EXPECT_EQ(second.error().causes.at(0).code, "EADDRINUSE");
     EXPECT_NE(second.error().remedy.find("ss -ulpn"), std::string::npos);
 }
@@ -347,8 +352,8 @@ TEST(StreamLoopback, APortThatIsTakenAndAnAddressThatIsNotHereAreNamed) {
 TEST(StreamLoopback, PacketsBeyondThePathsMtuAreRefusedWithTheLongest) {
     auto const v6 = IpAddress::parse("::1").value();
     if (!interop::listen_tcp({v6, 0, {}})) GTEST_SKIP() << "there is no IPv6 here";
-    EXPECT_TRUE(UdpSender::open({v6, v6, 65'488, 1, 1}));
-    auto const refused = UdpSender::open({v6, v6, 65'489, 1, 1});
+    EXPECT_TRUE(Sender::open({Over::udp, v6, v6, 65'488, 1, 1}));
+    auto const refused = Sender::open({Over::udp, v6, v6, 65'489, 1, 1});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::unsupported);
     EXPECT_EQ(refused.error().detail,
@@ -362,20 +367,23 @@ TEST(StreamLoopback, PacketsBeyondThePathsMtuAreRefusedWithTheLongest) {
 TEST(StreamLoopback, WhatTheSocketLosesIsToldExactly) {
     constexpr std::uint32_t bytes = 60'000;
     constexpr std::uint64_t count = 3000;
-    auto source = UdpReceiver::open({loopback, 0, {99, bytes, 4}}, HostRings()).value();
-    auto sender = UdpSender::open({loopback, loopback, bytes, 1, 99}).value();
-    ASSERT_TRUE(sender.aim(source.port()));
-    for (std::uint64_t i = 0; i < count; ++i) ASSERT_TRUE(sender.send(i, 1));
+    HostRings const rings;
+    Opening const opening{.run = "0000000000000063", .packet_bytes = bytes};
+    auto const source =
+        stream::Receiver::open({loopback, 0, {.chunks = 4}, rings}, opening).value();
+    auto const sender = open_sender(bytes, 99);
+    ASSERT_TRUE(sender->aim(source->acceptance()));
+    for (std::uint64_t i = 0; i < count; ++i) ASSERT_TRUE(sender->send(i, 1));
     Tally tally(99, bytes, Steady::now());
-    while (source.take(tally).value() > 0) {
+    while (source->take(tally).value() > 0) {
     }
-    auto const lost = source.lost();
+    auto const lost = source->lost();
     ASSERT_TRUE(lost);
     EXPECT_GT(*lost, 0U);
     EXPECT_GT(tally.received(), 0U);
     EXPECT_EQ(tally.received() + *lost, count);
     EXPECT_EQ(tally.summary(Ending{.packets = count}).lost, *lost);
-    EXPECT_EQ(source.lost(), lost);
+    EXPECT_EQ(source->lost(), lost);
 }
 
 }  // namespace
