@@ -4,17 +4,18 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <string>
+#include <vector>
 
+#include "guest-tools/cli/command_line.hpp"
 #include "guest-tools/cli/gpu.hpp"
 #include "guest-tools/cli/report.hpp"
 #include "guest-tools/cli/stream.hpp"
 #include "guest-tools/cli/verify.hpp"
-#include "guest-tools/gpu/all_reduce_rank.hpp"
+#include "guest-tools/gpu/all_reduce.hpp"
 #include "guest-tools/net/resident.hpp"
 #include "guest-tools/net/run_tests.hpp"
 #include "vfmgr/proof/interop/cm_pinger.hpp"
@@ -28,9 +29,9 @@ using namespace vfmgr::guest::command;
 
 constexpr char const* serve_rping_command = "serve-rping";
 
-int up(Options const& options, bool watch) {
+int up(Options const& options) {
     Resident resident(options.host, records_of(options), print_line);
-    if (!watch) {
+    if (!options.watch) {
         auto const done = resident.once();
         return done ? 0 : print_error(done.error());
     }
@@ -94,16 +95,7 @@ void add_verify_options(CLI::App& command, Options& options) {
                        "tests to measure after the proofs (default: the profile's)");
     auto* const attachment = command.add_option("--attachment", options.attachment,
                                                 "only this attachment (default: all)");
-    command.add_option_function<std::string>(
-        "--profile",
-        [&selection](std::string const& text) {
-            auto const profile = enum_value<Profile>(text);
-            if (!profile)
-                throw CLI::ValidationError("--profile",
-                                           "must be one of " + enum_choices<Profile>());
-            selection.profile = *profile;
-        },
-        "quick, default or deep");
+    add_choice(command, "--profile", selection.profile, "quick, default or deep");
     command.add_option("--size", selection.message_bytes, "bytes per message")
         ->check(CLI::Range(1, 8 << 20));
     command.add_option("--depth", selection.depth, "outstanding messages per queue pair")
@@ -156,28 +148,23 @@ void add_serve_options(CLI::App& command, serve::ServeOptions& chosen) {
         ->capture_default_str();
 }
 
-// The commands that read this machine, and which of them was chosen.
-struct ReadCommands {
-    CLI::App* doctor = nullptr;
-    CLI::App* rdma = nullptr;
-
-    ReadCommands(CLI::App& app, DoctorOptions& options)
-        : doctor(app.add_subcommand(
-              "doctor", "check whether this VM is ready for RDMA, and name the remedies")),
-          rdma(app.add_subcommand("rdma", "list RDMA ports with netdev, PCI function and GIDs")) {
-        doctor->add_option("--symptom", options.symptom,
-                           "only what may explain this symptom, up to the cause");
-        doctor->add_flag("--all", options.all, "also print what passes");
-        rdma->add_flag("--gids", options.gids, "print a line for each GID");
-        for (auto* const command : {doctor, rdma})
-            command->add_option("--from", options.from, "read a bundle instead of this machine");
+// Adds the commands that read this machine.
+void add_read_commands(CommandLine& line) {
+    auto& options = line.options.doctor;
+    auto* const doctor =
+        line.add(line.app, "doctor",
+                 "check whether this VM is ready for RDMA, and name the remedies", run_doctor);
+    auto* const rdma =
+        line.add(line.app, "rdma", "list RDMA ports with netdev, PCI function and GIDs", list_rdma);
+    doctor->add_option("--symptom", options.symptom,
+                       "only what may explain this symptom, up to the cause");
+    doctor->add_flag("--all", options.all, "also print what passes");
+    rdma->add_flag("--gids", options.gids, "print a line for each GID");
+    for (auto* const command : {doctor, rdma}) {
+        command->add_option("--from", options.from, "read a bundle instead of this machine");
+        line.add_output(*command);
     }
-    [[nodiscard]] std::optional<int> run(Options const& options) const {
-        if (doctor->parsed()) return run_doctor(options);
-        if (rdma->parsed()) return list_rdma(options);
-        return std::nullopt;
-    }
-};
+}
 
 void add_peermem_options(CLI::App& command, PeermemOptions& options) {
     auto* const explain =
@@ -205,66 +192,63 @@ void add_peermem_options(CLI::App& command, PeermemOptions& options) {
         ->excludes(wait);
 }
 
-// The commands that read GPUs, and which of them was chosen.
-struct GpuCommands {
-    CLI::App* gpu = nullptr;
-    CLI::App* test = nullptr;
-    CLI::App* topology = nullptr;
+// Adds the commands that read GPUs.
+void add_gpu_commands(CommandLine& line) {
+    auto& options = line.options.gpu;
+    auto* const gpu =
+        line.add(line.app, "gpu", "list GPUs and how NICs reach their memory", list_gpus);
+    auto* const test =
+        line.add(*gpu, "test", "prove what can be proved on a GPU without the host", test_gpu);
+    auto* const topology =
+        line.add(*gpu, "topology", "show how far GPUs are from NICs, and what NCCL makes of it",
+                 show_topology);
+    topology->add_option("--write", options.topology_file,
+                         "write what the host reports to this file, for NCCL");
+    test->add_option(
+        "--gpu", options.pci,
+        "PCI address (default: the GPU nearest to a NIC); the all-reduce takes all GPUs");
+    test->add_option("--size", options.bytes, "bytes to check (default: 1 GiB, or what fits)")
+        ->transform(CLI::AsSizeValue(false));
+    test->add_option("--rounds", options.rounds, "rounds of allocating, exporting and closing")
+        ->check(CLI::Range(1, 1'000'000))
+        ->capture_default_str();
+    for (auto* const command : {gpu, test, topology}) line.add_output(*command);
+}
 
-    GpuCommands(CLI::App& app, GpuOptions& options)
-        : gpu(app.add_subcommand("gpu", "list GPUs and how NICs reach their memory")),
-          test(gpu->add_subcommand("test", "prove what can be proved on a GPU without the host")),
-          topology(gpu->add_subcommand(
-              "topology", "show how far GPUs are from NICs, and what NCCL makes of it")) {
-        topology->add_option("--write", options.topology_file,
-                             "write what the host reports to this file, for NCCL");
-        test->add_option(
-            "--gpu", options.pci,
-            "PCI address (default: the GPU nearest to a NIC); the all-reduce takes all GPUs");
-        test->add_option("--size", options.bytes, "bytes to check (default: 1 GiB, or what fits)")
-            ->transform(CLI::AsSizeValue(false));
-        test->add_option("--rounds", options.rounds, "rounds of allocating, exporting and closing")
-            ->check(CLI::Range(1, 1'000'000))
-            ->capture_default_str();
-    }
-    [[nodiscard]] std::optional<int> run(Options const& options) const {
-        if (test->parsed()) return test_gpu(options);
-        if (topology->parsed()) return show_topology(options);
-        if (gpu->parsed()) return list_gpus(options);
-        return std::nullopt;
-    }
-};
+// Adds the commands that vf-guest starts itself, for RDMA CM (vfmgr/proof/interop/child.hpp) and
+// NCCL. Its help does not list them.
+void add_child_commands(CommandLine& line) {
+    auto const add = [&line](char const* name, int (*runs)(std::vector<std::string> const&)) {
+        line.add(line.app, name, "", [runs](Options const& options) { return runs(options.words); })
+            ->group("")
+            ->add_option("words", line.options.words);
+    };
+    add(serve_rping_command, interop::serve_rping);
+    add(cm_ping_command, interop::ping_by_cm);
+    add(gpu::all_reduce_command, gpu::run_all_reduce);
+}
 
-// The commands that vf-guest starts itself, for RDMA CM (vfmgr/proof/interop/child.hpp) and NCCL.
-// Its help does not list them.
-struct ChildCommands {
-    CLI::App* serve_rping = nullptr;
-    CLI::App* ping = nullptr;
-    CLI::App* all_reduce = nullptr;
-    std::vector<std::string> words;
+Run as_root(int (*runs)(Options const&)) {
+    return [runs](Options const& options) {
+        if (::geteuid() == 0) return runs(options);
+        return print_error({Problem::forbidden,
+                            "vf-guest must run as root: it configures netdevs, and the host "
+                            "accepts only source ports below 1024",
+                            "run it with sudo"});
+    };
+}
 
-    explicit ChildCommands(CLI::App& app)
-        : serve_rping(app.add_subcommand(serve_rping_command)->group("")),
-          ping(app.add_subcommand(cm_ping_command)->group("")),
-          all_reduce(app.add_subcommand(gpu::all_reduce_command)->group("")) {
-        for (auto* const command : {serve_rping, ping, all_reduce})
-            command->add_option("words", words);
-    }
-    [[nodiscard]] std::optional<int> run() const {
-        if (serve_rping->parsed()) return interop::serve_rping(words);
-        if (ping->parsed()) return interop::ping_by_cm(words);
-        if (all_reduce->parsed()) return gpu::run_all_reduce(words);
-        return std::nullopt;
-    }
-};
+int report_or_bundle(Options const& options) {
+    return options.bundle_file.empty() ? run_report(options) : write_bundle(options);
+}
 
-int run(int count, char** arguments) {
-    CLI::App app{"Configures the VFs attached to this VM and proves RDMA over them"};
+int print_version(Options const&) {
+    return print_text(fmt::format("vf-guest {}\n", VFMGR_VERSION)), 0;
+}
+
+void add_shared_options(CLI::App& app, Options& options) {
     app.require_subcommand(1);
     app.set_version_flag("--version", "vf-guest " VFMGR_VERSION);
-    Options options;
-    bool watch = false;
-    std::string output = "text";
     app.add_option("--host-cid", options.host.cid, "vsock CID of the host")->capture_default_str();
     app.add_option("--host-port", options.host.port, "vsock port of the guest plane")
         ->capture_default_str();
@@ -273,60 +257,55 @@ int run(int count, char** arguments) {
     app.add_option("--reports", options.report_folder,
                    "folder that keeps the reports of verifications")
         ->capture_default_str();
-    auto* const up_command = app.add_subcommand("up", "configure the VFs and run requested tests");
-    up_command->add_flag("--watch", watch, "keep running and follow every change");
-    auto* const verify_command =
-        app.add_subcommand("verify", "prove RDMA now; exit status 0 only on a pass");
+}
+
+void add_commands(CommandLine& line) {
+    auto& app = line.app;
+    auto& options = line.options;
+    auto* const up_command =
+        line.add(app, "up", "configure the VFs and run requested tests", as_root(up));
+    up_command->add_flag("--watch", options.watch, "keep running and follow every change");
+    auto* const verify_command = line.add(
+        app, "verify", "prove RDMA now; exit status 0 only on a pass", as_root(run_verify));
     add_verify_options(*verify_command, options);
-    auto* const report_command =
-        app.add_subcommand("report", "print what the last verifications found; run nothing");
+    auto* const report_command = line.add(
+        app, "report", "print what the last verifications found; run nothing", report_or_bundle);
     add_report_options(*report_command, options);
-    ReadCommands const read_commands(app, options.doctor);
-    auto* const peermem_command = app.add_subcommand(
-        "peermem", "load the module by which NICs reach GPU memory, where it is needed");
+    add_read_commands(line);
+    auto* const peermem_command =
+        line.add(app, "peermem",
+                 "load the module by which NICs reach GPU memory, where it is needed", run_peermem);
     add_peermem_options(*peermem_command, options.peermem);
-    GpuCommands const gpus(app, options.gpu);
-    StreamCommands const streams(app, options.stream);
-    auto* const serve_command =
-        app.add_subcommand("serve", "be the other end of verify for other machines");
+    add_gpu_commands(line);
+    add_stream_commands(line);
+    auto* const serve_command = line.add(
+        app, "serve", "be the other end of verify for other machines", as_root(serve_others));
     add_serve_options(*serve_command, options.serving);
-    auto* const status_command = app.add_subcommand("status", "what is configured and requested");
-    auto* const version_command = app.add_subcommand("version", "print the version");
+    auto* const status_command =
+        line.add(app, "status", "what is configured and requested", as_root(status));
+    line.add(app, "version", "print the version", print_version);
     for (auto* command : {up_command, verify_command, report_command})
         command->add_option(
             "--metrics", options.metrics_file,
             "write all that is configured and reported to this file, for Prometheus");
-    for (auto* command : {verify_command, report_command, read_commands.doctor, read_commands.rdma,
-                          peermem_command, gpus.gpu, gpus.test, gpus.topology, streams.receive,
-                          streams.send, serve_command, status_command})
-        command->add_option("-o,--output", output, "text or json")
-            ->check(CLI::IsMember({"text", "json"}));
-    ChildCommands children(app);
-    options.serving.rping_program = {"/proc/self/exe", serve_rping_command};
+    for (auto* command :
+         {verify_command, report_command, peermem_command, serve_command, status_command})
+        line.add_output(*command);
+    add_child_commands(line);
+}
+
+int run(int count, char** arguments) {
+    CommandLine line;
+    add_shared_options(line.app, line.options);
+    add_commands(line);
+    line.options.serving.rping_program = {"/proc/self/exe", serve_rping_command};
     try {
-        app.parse(count, arguments);
+        line.app.parse(count, arguments);
     } catch (CLI::ParseError const& error) {
-        return app.exit(error) == 0 ? 0 : 2;
+        return line.app.exit(error) == 0 ? 0 : 2;
     }
-    if (output == "json") options.output = Output::json;
-    if (auto const status_of_child = children.run()) return *status_of_child;
-    if (version_command->parsed())
-        return print_text(fmt::format("vf-guest {}\n", VFMGR_VERSION)), 0;
-    if (auto const status = read_commands.run(options)) return *status;
-    if (auto const shown = gpus.run(options)) return *shown;
-    if (auto const streamed = streams.run(options)) return *streamed;
-    if (peermem_command->parsed()) return run_peermem(options);
-    if (report_command->parsed())
-        return options.bundle_file.empty() ? run_report(options) : write_bundle(options);
-    if (::geteuid() != 0)
-        return print_error({Problem::forbidden,
-                            "vf-guest must run as root: it configures netdevs, and the host "
-                            "accepts only source ports below 1024",
-                            "run it with sudo"});
-    if (up_command->parsed()) return up(options, watch);
-    if (verify_command->parsed()) return run_verify(options);
-    if (serve_command->parsed()) return serve_others(options);
-    return status_command->parsed() ? status(options) : 2;
+    if (line.output == "json") line.options.output = Output::json;
+    return line.run(line.options);
 }
 
 }  // namespace

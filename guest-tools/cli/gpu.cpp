@@ -56,20 +56,14 @@ Result<GpuTestReport> run_test(Options const& options) {
 int list_gpus(Options const& options) {
     auto const found = find();
     if (!found) return print_error(found.error());
-    if (options.output == Output::json)
-        print_json(nlohmann::json(found->infos));
-    else
-        print_text(gpu::describe(found->infos));
+    print_answer(options, found->infos, gpu::describe(found->infos));
     return 0;
 }
 
 int test_gpu(Options const& options) {
     auto const report = run_test(options);
     if (!report) return print_error(report.error());
-    if (options.output == Output::json)
-        print_json(nlohmann::json(*report));
-    else
-        print_text(gpu::describe(*report));
+    print_answer(options, *report, gpu::describe(*report));
     bool const well =
         report->verdict == Verdict::pass || report->verdict == Verdict::not_applicable;
     return well ? 0 : 1;
@@ -152,10 +146,7 @@ int show_topology(Options const& options) {
     if (!found) return print_error(found.error());
     auto const notes = host ? host->notes : std::vector<std::string>();
     auto const pairs = gpu::judge(machine, found->infos, host, nccl_state(text));
-    if (options.output == Output::json)
-        print_json({{"pairs", pairs}, {"notes", notes}});
-    else
-        print_text(gpu::describe(pairs, notes));
+    print_answer(options, {{"pairs", pairs}, {"notes", notes}}, gpu::describe(pairs, notes));
     return 0;
 }
 
@@ -193,7 +184,7 @@ std::string sentence_of(Answer const& answer) {
     }
 }
 
-void print_answer(Answer const& answer) {
+void print_as_text(Answer const& answer) {
     if (answer.plan) {
         print_text(fmt::format("{}\n", sentence_of(answer)));
         if (!answer.end || *answer.end == PeermemEnd::not_in_time)
@@ -210,7 +201,7 @@ void print_answer(Answer const& answer) {
 }
 
 void print_answer(Options const& options, Answer const& answer) {
-    if (options.output == Output::text) return print_answer(answer);
+    if (options.output == Output::text) return print_as_text(answer);
     nlohmann::json out = nlohmann::json::object();
     if (answer.plan) {
         auto const& plan = *answer.plan;

@@ -78,6 +78,7 @@ struct Options {
     std::string report_folder = "/var/lib/vf-guest/reports";
     std::string metrics_file;  // empty: none
     std::string attachment;    // empty: all
+    bool watch = false;        // up: keeps running
     bool at_once = false;
     Output output = Output::text;
     Figures figures = Figures::important;  // of verify and report, as text
@@ -89,6 +90,7 @@ struct Options {
     StreamOptions stream;
     std::string bundle_file;  // empty: none
     serve::ServeOptions serving;
+    std::vector<std::string> words;  // of a command that vf-guest starts itself
 };
 
 [[nodiscard]] inline Records records_of(Options const& options) {

@@ -50,10 +50,7 @@ int run_doctor(Options const& options) {
         report = checks::narrow(report, *symptom);
         all = true;
     }
-    if (options.output == Output::json)
-        print_json(report);
-    else
-        print_text(checks::describe(report, {.all = all}));
+    print_answer(options, report, checks::describe(report, {.all = all}));
     return worst(report) == CheckResult::failed ? 1 : 0;
 }
 
@@ -62,10 +59,7 @@ int list_rdma(Options const& options) {
     if (!facts) return print_error(facts.error());
     auto const names = checks::rdma_names(checks::read_machine(*facts));
     auto const kind = options.doctor.gids ? checks::RdmaTable::gids : checks::RdmaTable::names;
-    if (options.output == Output::json)
-        print_json(names);
-    else
-        print_text(checks::rdma_table(names, kind));
+    print_answer(options, names, checks::rdma_table(names, kind));
     return 0;
 }
 
@@ -143,6 +137,11 @@ void print_document(std::string_view json) {
 
 void print_json(nlohmann::json const& document) {
     print_document(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+void print_answer(Options const& options, nlohmann::json const& document, std::string const& text) {
+    if (options.output == Output::json) return print_json(document);
+    print_text(text);
 }
 
 int ended_with(int status) {

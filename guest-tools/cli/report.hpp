@@ -37,6 +37,8 @@ void print_line(std::string const& line);
 void warn(std::string const& line);
 // Indents. Replaces what is not UTF-8, such as a netdev's name.
 void print_json(nlohmann::json const& document);
+// Prints one of them, as the user chose.
+void print_answer(Options const& options, nlohmann::json const& document, std::string const& text);
 // Prints a document that is JSON already.
 void print_document(std::string_view json);
 // Print text as it is, except for terminal control; on standard output, and on standard error.

@@ -2,19 +2,17 @@
 #include "guest-tools/cli/stream.hpp"
 
 #include <fmt/format.h>
-#include <ifaddrs.h>
 
 #include <cstdio>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "api/os/socket_address.hpp"
 #include "guest-tools/cli/report.hpp"
 #include "guest-tools/cli/verify.hpp"
 #include "guest-tools/gpu/gpu_ring.hpp"
 #include "guest-tools/gpu/load_peermem.hpp"
 #include "guest-tools/traffic/pacer.hpp"
 #include "guest-tools/traffic/text.hpp"
+#include "vfmgr/proof/serve/local_end.hpp"
 
 namespace vfmgr::guest::command {
 namespace {
@@ -74,22 +72,6 @@ stream::ReceiveEvents events(Options const& options) {
     return made;
 }
 
-// Returns the netdev that has the address; empty where none does.
-std::string netdev_of(IpAddress const& address) {
-    ifaddrs* all = nullptr;
-    if (::getifaddrs(&all) != 0) return {};
-    std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> const owner(all, &::freeifaddrs);
-    for (auto const* one = all; one != nullptr; one = one->ifa_next) {
-        auto const family = one->ifa_addr != nullptr ? one->ifa_addr->sa_family : AF_UNSPEC;
-        if (family != AF_INET && family != AF_INET6) continue;
-        SocketAddress its;
-        std::memcpy(its.room(), one->ifa_addr,
-                    family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
-        if (its.address() == address) return one->ifa_name;
-    }
-    return {};
-}
-
 Result<std::unique_ptr<gpu::GpuRings>> open_rings(Options const& options, IpAddress const& local) {
     auto const facts = gpu::collect_facts({});
     auto const machine = checks::read_machine(facts);
@@ -98,7 +80,8 @@ Result<std::unique_ptr<gpu::GpuRings>> open_rings(Options const& options, IpAddr
     if (!options.stream.gpu.empty()) {
         VFMGR_TRY(selection, PciAddress::parse(options.stream.gpu));
     }
-    gpu::measure_from(machine, netdev_of(local), found.infos);
+    if (auto const end = serve::find_local_end(local))
+        gpu::measure_from(machine, end->netdev.name, found.infos);
     VFMGR_TRY(auto const at, gpu::choose_gpu(found.infos, selection));
     return gpu::GpuRings::open(std::move(found), at);
 }
@@ -117,10 +100,12 @@ Result<stream::Summary> receive_counted(Options const& options, int stop) {
         error.remedy += "; or receive with --memory host";
         return fail(std::move(error));
     }
-    chosen.rings = rings->get();
+    chosen.make_ring = [&](auto const& shape, auto const* endpoint) {
+        return (*rings)->make(shape, endpoint);
+    };
     if (options.output == Output::text)
         print_line(fmt::format("will receive into the memory of GPU {}, {}",
-                               to_string((*rings)->gpu().pci), (*rings)->gpu().name));
+                               to_string((*rings)->gpu.pci), (*rings)->gpu.name));
     return stream::receive(chosen, events(options), stop);
 }
 
@@ -145,18 +130,6 @@ int with_stop(Options const& options, Run run) {
     return summary ? finish(options, *summary) : print_error(summary.error());
 }
 
-}  // namespace
-
-int receive_stream(Options const& options) {
-    return with_stop(options, receive_counted);
-}
-
-int send_stream(Options const& options) {
-    return with_stop(options, send_counted);
-}
-
-namespace {
-
 constexpr double seconds_max = 30.0 * 86'400;
 constexpr double packets_max = 1e14;
 // These are ints: each other type of check adds another instance of CLI11's templates.
@@ -164,16 +137,14 @@ constexpr int packet_bytes_min = stream::packet_bytes_min;
 constexpr int packet_bytes_max = 65'507;  // of UDP over IPv4; ud checks what fits itself
 constexpr int chunk_max = stream::chunk_max;
 
-std::chrono::milliseconds milliseconds(double seconds) {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(
-        std::chrono::duration<double>(seconds));
-}
-
-stream::Over over_of(std::string const& text) {
-    auto const over = enum_value<stream::Over>(text);
-    if (!over)
-        throw CLI::ValidationError("--over", "must be one of " + enum_choices<stream::Over>());
-    return *over;
+template <class Time>
+CLI::Option* add_seconds(CLI::App& command, Time& time, char const* help) {
+    auto const set = [&time](double seconds) {
+        time = std::chrono::duration_cast<std::chrono::milliseconds>(
+            std::chrono::duration<double>(seconds));
+    };
+    return command.add_option_function<double>("--seconds", set, help)
+        ->check(CLI::Range(0.1, seconds_max));
 }
 
 void add_port(CLI::App& command, std::uint16_t& port) {
@@ -187,9 +158,7 @@ void add_receive_options(CLI::App& command, StreamOptions& options) {
     command.add_option("--local", options.local, "address of a netdev here to receive at")
         ->required();
     add_port(command, chosen.port);
-    command.add_option_function<std::string>(
-        "--over", [&chosen](std::string const& text) { chosen.over = over_of(text); },
-        "udp or ud (default: what the sender asks for)");
+    add_choice(command, "--over", chosen.over, "udp or ud (default: what the sender asks for)");
     auto* const bytes =
         command
             .add_option("--ring-bytes", chosen.ring.bytes,
@@ -200,23 +169,12 @@ void add_receive_options(CLI::App& command, StreamOptions& options) {
                     "length of the ring in chunks, instead of bytes (default: 256)")
         ->check(CLI::Range(1, 1 << 20))
         ->excludes(bytes);
-    auto* const memory = command.add_option_function<std::string>(
-        "--memory",
-        [&options](std::string const& text) {
-            auto const memory_of = enum_value<stream::Memory>(text);
-            if (!memory_of)
-                throw CLI::ValidationError("--memory",
-                                           "must be one of " + enum_choices<stream::Memory>());
-            options.memory = *memory_of;
-        },
-        "memory of the ring: host (the default) or gpu");
+    auto* const memory = add_choice(command, "--memory", options.memory,
+                                    "memory of the ring: host (the default) or gpu");
     command.add_option("--gpu", options.gpu, "PCI address (default: the GPU nearest to --local)")
         ->needs(memory);
-    command
-        .add_option_function<double>(
-            "--seconds", [&chosen](double seconds) { chosen.time = milliseconds(seconds); },
-            "seconds at most, including the wait for a sender (default: no limit)")
-        ->check(CLI::Range(0.1, seconds_max));
+    add_seconds(command, chosen.time,
+                "seconds at most, including the wait for a sender (default: no limit)");
 }
 
 void add_send_options(CLI::App& command, StreamOptions& options) {
@@ -224,9 +182,7 @@ void add_send_options(CLI::App& command, StreamOptions& options) {
     command.add_option("--to", options.to, "the receiver's --local address")->required();
     command.add_option("--local", options.local, "address here to send from");
     add_port(command, chosen.port);
-    command.add_option_function<std::string>(
-        "--over", [&chosen](std::string const& text) { chosen.over = over_of(text); },
-        "udp (sockets, the default) or ud (RDMA)");
+    add_choice(command, "--over", chosen.over, "udp (sockets, the default) or ud (RDMA)");
     command
         .add_option(
             "--packet-bytes", chosen.packet_bytes,
@@ -248,12 +204,7 @@ void add_send_options(CLI::App& command, StreamOptions& options) {
                     "packets a second, instead of --rate")
         ->check(CLI::Range(1, 1'000'000'000))
         ->excludes(rate);
-    auto* const seconds =
-        command
-            .add_option_function<double>(
-                "--seconds", [&chosen](double time) { chosen.time = milliseconds(time); },
-                "seconds to send (default: 10)")
-            ->check(CLI::Range(0.1, seconds_max));
+    auto* const seconds = add_seconds(command, chosen.time, "seconds to send (default: 10)");
     command.add_option("--packets", chosen.packets, "number of packets, instead of a time")
         ->check(CLI::Range(1.0, packets_max))
         ->excludes(seconds);
@@ -261,22 +212,19 @@ void add_send_options(CLI::App& command, StreamOptions& options) {
 
 }  // namespace
 
-StreamCommands::StreamCommands(CLI::App& app, StreamOptions& options)
-    : stream(
-          app.add_subcommand("stream", "send paced packets to another machine, which counts them")),
-      receive(stream->add_subcommand(
-          "receive", "wait for a sender; exit status 0 only when all packets came")),
-      send(stream->add_subcommand(
-          "send", "send to a waiting receiver; exit status 0 only when all packets came")) {
+void add_stream_commands(CommandLine& line) {
+    auto* const stream = line.app.add_subcommand(
+        "stream", "send paced packets to another machine, which counts them");
     stream->require_subcommand(1);
-    add_receive_options(*receive, options);
-    add_send_options(*send, options);
-}
-
-std::optional<int> StreamCommands::run(Options const& options) const {
-    if (receive->parsed()) return receive_stream(options);
-    if (send->parsed()) return send_stream(options);
-    return std::nullopt;
+    auto* const receive =
+        line.add(*stream, "receive", "wait for a sender; exit status 0 only when all packets came",
+                 [](Options const& options) { return with_stop(options, receive_counted); });
+    add_receive_options(*receive, line.options.stream);
+    auto* const send = line.add(
+        *stream, "send", "send to a waiting receiver; exit status 0 only when all packets came",
+        [](Options const& options) { return with_stop(options, send_counted); });
+    add_send_options(*send, line.options.stream);
+    for (auto* const command : {receive, send}) line.add_output(*command);
 }
 
 }  // namespace vfmgr::guest::command

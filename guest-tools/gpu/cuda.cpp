@@ -8,72 +8,9 @@
 #include <string_view>
 
 #include "guest-tools/gpu/gpu_payload.hpp"
-#include "vfmgr/rdma/dc.hpp"
 
 namespace vfmgr::guest::gpu {
 namespace {
-
-using verify::Symbols;
-
-void load_device(Symbols& from, CudaCalls& to) {
-    from.need(to.cuInit, "cuInit")
-        .need(to.cuDriverGetVersion, "cuDriverGetVersion")
-        .need(to.cuGetErrorName, "cuGetErrorName")
-        .need(to.cuGetErrorString, "cuGetErrorString")
-        .need(to.cuDeviceGetCount, "cuDeviceGetCount")
-        .need(to.cuDeviceGet, "cuDeviceGet")
-        .need(to.cuDeviceGetName, "cuDeviceGetName")
-        .need(to.cuDeviceGetPCIBusId, "cuDeviceGetPCIBusId")
-        .need(to.cuDeviceTotalMem_v2, "cuDeviceTotalMem_v2")
-        .need(to.cuDeviceGetAttribute, "cuDeviceGetAttribute")
-        .need(to.cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain")
-        .need(to.cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease")
-        .need(to.cuCtxSetCurrent, "cuCtxSetCurrent")
-        .need(to.cuCtxSynchronize, "cuCtxSynchronize")
-        .need(to.cuCtxGetFlags, "cuCtxGetFlags")
-        .maybe(to.cuCtxSetFlags, "cuCtxSetFlags");
-    decltype(to.cuDevicePrimaryCtxRelease) newer = nullptr;
-    from.maybe(newer, "cuDevicePrimaryCtxRelease_v2");
-    if (newer) to.cuDevicePrimaryCtxRelease = newer;
-}
-
-void load_memory(Symbols& from, CudaCalls& to) {
-    from.need(to.cuMemGetInfo_v2, "cuMemGetInfo_v2")
-        .need(to.cuMemAlloc_v2, "cuMemAlloc_v2")
-        .need(to.cuMemFree_v2, "cuMemFree_v2")
-        .need(to.cuMemAllocManaged, "cuMemAllocManaged")
-        .need(to.cuMemsetD8_v2, "cuMemsetD8_v2")
-        .need(to.cuMemcpyHtoD_v2, "cuMemcpyHtoD_v2")
-        .need(to.cuMemcpyDtoH_v2, "cuMemcpyDtoH_v2")
-        .need(to.cuMemcpyDtoDAsync_v2, "cuMemcpyDtoDAsync_v2")
-        .need(to.cuPointerSetAttribute, "cuPointerSetAttribute")
-        .need(to.cuPointerGetAttribute, "cuPointerGetAttribute")
-        .maybe(to.cuMemGetAllocationGranularity, "cuMemGetAllocationGranularity")
-        .maybe(to.cuMemCreate, "cuMemCreate")
-        .maybe(to.cuMemAddressReserve, "cuMemAddressReserve")
-        .maybe(to.cuMemMap, "cuMemMap")
-        .maybe(to.cuMemSetAccess, "cuMemSetAccess")
-        .maybe(to.cuMemUnmap, "cuMemUnmap")
-        .maybe(to.cuMemAddressFree, "cuMemAddressFree")
-        .maybe(to.cuMemRelease, "cuMemRelease")
-        .maybe(to.cuMemGetHandleForAddressRange, "cuMemGetHandleForAddressRange")
-        .maybe(to.cuFlushGPUDirectRDMAWrites, "cuFlushGPUDirectRDMAWrites");
-}
-
-void load_kernels(Symbols& from, CudaCalls& to) {
-    from.need(to.cuModuleLoadDataEx, "cuModuleLoadDataEx")
-        .need(to.cuModuleUnload, "cuModuleUnload")
-        .need(to.cuModuleGetFunction, "cuModuleGetFunction")
-        .need(to.cuLaunchKernel, "cuLaunchKernel")
-        .need(to.cuStreamCreate, "cuStreamCreate")
-        .need(to.cuStreamQuery, "cuStreamQuery")
-        .need(to.cuStreamDestroy_v2, "cuStreamDestroy_v2")
-        .need(to.cuEventCreate, "cuEventCreate")
-        .need(to.cuEventRecord, "cuEventRecord")
-        .need(to.cuEventSynchronize, "cuEventSynchronize")
-        .need(to.cuEventDestroy_v2, "cuEventDestroy_v2")
-        .need(to.cuEventElapsedTime, "cuEventElapsedTime");
-}
 
 struct ErrorRemedy {
     CudaResult result;
@@ -117,7 +54,9 @@ std::string cuda_version_text(int version) {
     return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-Error Cuda::refusal(std::string const& call, CudaResult result) const {
+Error Cuda::refusal(std::string call, CudaResult result) const {
+    // The version of a symbol says nothing to a user.
+    if (call.ends_with("_v2")) call.resize(call.size() - 3);
     char const* name = nullptr;
     char const* text = nullptr;
     if (calls.cuGetErrorName(result, &name) != cuda_success || !name) name = "unknown";
@@ -140,37 +79,23 @@ Result<void> Cuda::done(char const* call, CudaResult result) const {
 
 Result<int> Cuda::attribute(CudaAttribute attribute, CudaDevice device) const {
     int value = 0;
-    VFMGR_CHECK(
-        done("cuDeviceGetAttribute", calls.cuDeviceGetAttribute(&value, attribute, device)));
+    VFMGR_CHECK(run(calls.cuDeviceGetAttribute, &value, attribute, device));
     return value;
 }
 
-Result<void> Cuda::load(void* library, std::string const& name) {
-    Symbols symbols(library);
-    load_device(symbols, calls);
-    load_memory(symbols, calls);
-    load_kernels(symbols, calls);
-    if (symbols.missing().empty()) return {};
-    return fail(Problem::unsupported, fmt::format("{} has no {}", name, symbols.missing()),
-                "install NVIDIA's driver 470 or newer");
-}
-
 Result<std::unique_ptr<Cuda const>> Cuda::open(std::string const& library) {
-    auto* const opened = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!opened) {
-        char const* const why = ::dlerror();
-        Error error{Problem::not_found,
-                    fmt::format("{} can't be opened, so no GPU can be queried", library),
-                    "install the package of NVIDIA's driver that contains it: libcuda1 on Debian, "
-                    "libnvidia-compute-BRANCH on Ubuntu, nvidia-driver-cuda-libs on RHEL; in a "
-                    "container, let NVIDIA's runtime provide it (--gpus all, capability compute)"};
-        error.causes.push_back({"dlopen", "", why ? why : "no reason given"});
-        return fail(std::move(error));
-    }
-    auto cuda = std::make_unique<Cuda>();
-    VFMGR_CHECK(cuda->load(opened, library));
-    VFMGR_CHECK(cuda->done("cuInit", cuda->calls.cuInit(0)));
-    VFMGR_CHECK(cuda->done("cuDriverGetVersion", cuda->calls.cuDriverGetVersion(&cuda->version)));
+    VFMGR_TRY(auto opened,
+              Library::open(
+                  library, "so no GPU can be queried",
+                  "install the package of NVIDIA's driver that contains it: libcuda1 on Debian, "
+                  "libnvidia-compute-BRANCH on Ubuntu, nvidia-driver-cuda-libs on RHEL; in a "
+                  "container, let NVIDIA's runtime provide it (--gpus all, capability compute)"));
+    auto cuda = std::make_unique<Cuda>(Cuda{{std::move(opened)}});
+    if (auto const& missing = cuda->calls.library.missing(); !missing.empty())
+        return fail(Problem::unsupported, fmt::format("{} has no {}", library, missing),
+                    "install NVIDIA's driver 470 or newer");
+    VFMGR_CHECK(cuda->run(cuda->calls.cuInit, 0));
+    VFMGR_CHECK(cuda->run(cuda->calls.cuDriverGetVersion, &cuda->version));
     return cuda;
 }
 
@@ -189,14 +114,9 @@ Result<GpuModule> GpuModule::load(Cuda const& cuda) {
     return fail(std::move(error));
 }
 
-GpuModule::~GpuModule() {
-    if (module_) cuda_->calls.cuModuleUnload(module_);
-}
-
 Result<CudaFunction> GpuModule::kernel(char const* name) const {
     CudaFunction found = nullptr;
-    VFMGR_CHECK(cuda_->done("cuModuleGetFunction",
-                            cuda_->calls.cuModuleGetFunction(&found, module_, name)));
+    VFMGR_CHECK(cuda_->run(cuda_->calls.cuModuleGetFunction, &found, module_.get(), name));
     return found;
 }
 

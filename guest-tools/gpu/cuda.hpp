@@ -5,7 +5,7 @@
 
 #include <memory>
 #include <string>
-#include <utility>
+#include <type_traits>
 #include <vector>
 
 #include "api/types/problem.hpp"
@@ -15,23 +15,28 @@ namespace vfmgr::guest::gpu {
 
 inline constexpr char const* cuda_library = "libcuda.so.1";
 
-class Cuda {
-  public:
+struct Cuda {
     // Opens the library and calls cuInit.
     [[nodiscard]] static Result<std::unique_ptr<Cuda const>> open(
         std::string const& library = cuda_library);
 
-    CudaCalls calls{};
+    CudaCalls calls;
     int version = 0;  // 12080 for 12.8: the newest that the driver supports
 
     // Describes a call that returned anything but 0: its name, its meaning, and the remedy.
-    [[nodiscard]] Error refusal(std::string const& call, CudaResult result) const;
+    [[nodiscard]] Error refusal(std::string call, CudaResult result) const;
     [[nodiscard]] Result<void> done(char const* call, CudaResult result) const;
+    template <class... A>
+    [[nodiscard]] Result<void> run(CudaCall<A...> const& call,
+                                   std::type_identity_t<A>... arguments) const {
+        return done(call.name(), call(arguments...));
+    }
     [[nodiscard]] Result<int> attribute(CudaAttribute attribute, CudaDevice device) const;
-
-  private:
-    Result<void> load(void* library, std::string const& name);
 };
+
+// Owns a module, a stream or an event, and releases it by the library's own function.
+template <class T>
+using CudaHandle = std::unique_ptr<std::remove_pointer_t<T>, CudaCall<T>>;
 
 // "12.8" for 12080.
 [[nodiscard]] std::string cuda_version_text(int version);
@@ -42,17 +47,13 @@ class Cuda {
 class GpuModule {
   public:
     [[nodiscard]] static Result<GpuModule> load(Cuda const& cuda);
-    GpuModule(GpuModule&& other) noexcept
-        : cuda_(other.cuda_), module_(std::exchange(other.module_, nullptr)) {}
-    GpuModule& operator=(GpuModule&&) = delete;
-    ~GpuModule();
-
     [[nodiscard]] Result<CudaFunction> kernel(char const* name) const;
 
   private:
-    GpuModule(Cuda const& cuda, CudaModule module) : cuda_(&cuda), module_(module) {}
+    GpuModule(Cuda const& cuda, CudaModule module)
+        : cuda_(&cuda), module_(module, cuda.calls.cuModuleUnload) {}
     Cuda const* cuda_;
-    CudaModule module_;
+    CudaHandle<CudaModule> module_;
 };
 
 }  // namespace vfmgr::guest::gpu

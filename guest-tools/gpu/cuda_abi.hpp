@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "guest-tools/gpu/library.hpp"
+
 namespace vfmgr::guest::gpu {
 
 using CudaResult = int;  // CUresult
@@ -75,65 +77,86 @@ struct CudaAccess {  // CUmemAccessDesc
 static_assert(sizeof(CudaAllocation) == 32 && sizeof(CudaAccess) == 12);
 
 template <class... Arguments>
-using CudaCall = CudaResult (*)(Arguments...);
+using CudaCall = Function<Arguments...>;
 
 // Each member holds the symbol of its name.
 struct CudaCalls {
-    CudaCall<unsigned> cuInit;
-    CudaCall<int*> cuDriverGetVersion;
-    CudaCall<CudaResult, char const**> cuGetErrorName, cuGetErrorString;
+    Library library;
 
-    CudaCall<int*> cuDeviceGetCount;
-    CudaCall<CudaDevice*, int> cuDeviceGet;
-    CudaCall<char*, int, CudaDevice> cuDeviceGetName, cuDeviceGetPCIBusId;
-    CudaCall<std::size_t*, CudaDevice> cuDeviceTotalMem_v2;
-    CudaCall<int*, CudaAttribute, CudaDevice> cuDeviceGetAttribute;
+    CudaCall<unsigned> cuInit = library.need("cuInit");
+    CudaCall<int*> cuDriverGetVersion = library.need("cuDriverGetVersion");
+    CudaCall<CudaResult, char const**> cuGetErrorName = library.need("cuGetErrorName");
+    CudaCall<CudaResult, char const**> cuGetErrorString = library.need("cuGetErrorString");
 
-    CudaCall<CudaContext*, CudaDevice> cuDevicePrimaryCtxRetain;
-    CudaCall<CudaDevice> cuDevicePrimaryCtxRelease;  // _v2 where it exists
-    CudaCall<CudaContext> cuCtxSetCurrent;
-    CudaCall<> cuCtxSynchronize;
-    CudaCall<unsigned*> cuCtxGetFlags;
-    CudaCall<unsigned> cuCtxSetFlags;  // since CUDA 12.1, else null
+    CudaCall<int*> cuDeviceGetCount = library.need("cuDeviceGetCount");
+    CudaCall<CudaDevice*, int> cuDeviceGet = library.need("cuDeviceGet");
+    CudaCall<char*, int, CudaDevice> cuDeviceGetName = library.need("cuDeviceGetName");
+    CudaCall<char*, int, CudaDevice> cuDeviceGetPCIBusId = library.need("cuDeviceGetPCIBusId");
+    CudaCall<std::size_t*, CudaDevice> cuDeviceTotalMem_v2 = library.need("cuDeviceTotalMem_v2");
+    CudaCall<int*, CudaAttribute, CudaDevice> cuDeviceGetAttribute =
+        library.need("cuDeviceGetAttribute");
 
-    CudaCall<std::size_t*, std::size_t*> cuMemGetInfo_v2;
-    CudaCall<CudaPointer*, std::size_t> cuMemAlloc_v2;
-    CudaCall<CudaPointer> cuMemFree_v2;
-    CudaCall<CudaPointer*, std::size_t, unsigned> cuMemAllocManaged;
-    CudaCall<CudaPointer, unsigned char, std::size_t> cuMemsetD8_v2;
-    CudaCall<CudaPointer, void const*, std::size_t> cuMemcpyHtoD_v2;
-    CudaCall<void*, CudaPointer, std::size_t> cuMemcpyDtoH_v2;
-    CudaCall<CudaPointer, CudaPointer, std::size_t, CudaStream> cuMemcpyDtoDAsync_v2;
-    CudaCall<void const*, int, CudaPointer> cuPointerSetAttribute;
-    CudaCall<void*, int, CudaPointer> cuPointerGetAttribute;
+    CudaCall<CudaContext*, CudaDevice> cuDevicePrimaryCtxRetain =
+        library.need("cuDevicePrimaryCtxRetain");
+    CudaCall<CudaDevice> cuDevicePrimaryCtxRelease =
+        library.newest("cuDevicePrimaryCtxRelease_v2", "cuDevicePrimaryCtxRelease");
+    CudaCall<CudaContext> cuCtxSetCurrent = library.need("cuCtxSetCurrent");
+    CudaCall<> cuCtxSynchronize = library.need("cuCtxSynchronize");
+    CudaCall<unsigned*> cuCtxGetFlags = library.need("cuCtxGetFlags");
+    // Since CUDA 12.1, else null.
+    CudaCall<unsigned> cuCtxSetFlags = library.maybe("cuCtxSetFlags");
+
+    CudaCall<std::size_t*, std::size_t*> cuMemGetInfo_v2 = library.need("cuMemGetInfo_v2");
+    CudaCall<CudaPointer*, std::size_t> cuMemAlloc_v2 = library.need("cuMemAlloc_v2");
+    CudaCall<CudaPointer> cuMemFree_v2 = library.need("cuMemFree_v2");
+    CudaCall<CudaPointer*, std::size_t, unsigned> cuMemAllocManaged =
+        library.need("cuMemAllocManaged");
+    CudaCall<CudaPointer, unsigned char, std::size_t> cuMemsetD8_v2 = library.need("cuMemsetD8_v2");
+    CudaCall<CudaPointer, void const*, std::size_t> cuMemcpyHtoD_v2 =
+        library.need("cuMemcpyHtoD_v2");
+    CudaCall<void*, CudaPointer, std::size_t> cuMemcpyDtoH_v2 = library.need("cuMemcpyDtoH_v2");
+    CudaCall<CudaPointer, CudaPointer, std::size_t, CudaStream> cuMemcpyDtoDAsync_v2 =
+        library.need("cuMemcpyDtoDAsync_v2");
+    CudaCall<void const*, int, CudaPointer> cuPointerSetAttribute =
+        library.need("cuPointerSetAttribute");
+    CudaCall<void*, int, CudaPointer> cuPointerGetAttribute = library.need("cuPointerGetAttribute");
 
     // All since CUDA 10.2, else null.
-    CudaCall<std::size_t*, CudaAllocation const*, int> cuMemGetAllocationGranularity;
-    CudaCall<CudaMemory*, std::size_t, CudaAllocation const*, unsigned long long> cuMemCreate;
+    CudaCall<std::size_t*, CudaAllocation const*, int> cuMemGetAllocationGranularity =
+        library.maybe("cuMemGetAllocationGranularity");
+    CudaCall<CudaMemory*, std::size_t, CudaAllocation const*, unsigned long long> cuMemCreate =
+        library.maybe("cuMemCreate");
     CudaCall<CudaPointer*, std::size_t, std::size_t, CudaPointer, unsigned long long>
-        cuMemAddressReserve;
-    CudaCall<CudaPointer, std::size_t, std::size_t, CudaMemory, unsigned long long> cuMemMap;
-    CudaCall<CudaPointer, std::size_t, CudaAccess const*, std::size_t> cuMemSetAccess;
-    CudaCall<CudaPointer, std::size_t> cuMemUnmap, cuMemAddressFree;
-    CudaCall<CudaMemory> cuMemRelease;
+        cuMemAddressReserve = library.maybe("cuMemAddressReserve");
+    CudaCall<CudaPointer, std::size_t, std::size_t, CudaMemory, unsigned long long> cuMemMap =
+        library.maybe("cuMemMap");
+    CudaCall<CudaPointer, std::size_t, CudaAccess const*, std::size_t> cuMemSetAccess =
+        library.maybe("cuMemSetAccess");
+    CudaCall<CudaPointer, std::size_t> cuMemUnmap = library.maybe("cuMemUnmap");
+    CudaCall<CudaPointer, std::size_t> cuMemAddressFree = library.maybe("cuMemAddressFree");
+    CudaCall<CudaMemory> cuMemRelease = library.maybe("cuMemRelease");
 
     // Since CUDA 11.7 and 11.3, else null.
     CudaCall<void*, CudaPointer, std::size_t, int, unsigned long long>
-        cuMemGetHandleForAddressRange;
-    CudaCall<int, int> cuFlushGPUDirectRDMAWrites;
+        cuMemGetHandleForAddressRange = library.maybe("cuMemGetHandleForAddressRange");
+    CudaCall<int, int> cuFlushGPUDirectRDMAWrites = library.maybe("cuFlushGPUDirectRDMAWrites");
 
-    CudaCall<CudaModule*, void const*, unsigned, int*, void**> cuModuleLoadDataEx;
-    CudaCall<CudaModule> cuModuleUnload;
-    CudaCall<CudaFunction*, CudaModule, char const*> cuModuleGetFunction;
+    CudaCall<CudaModule*, void const*, unsigned, int*, void**> cuModuleLoadDataEx =
+        library.need("cuModuleLoadDataEx");
+    CudaCall<CudaModule> cuModuleUnload = library.need("cuModuleUnload");
+    CudaCall<CudaFunction*, CudaModule, char const*> cuModuleGetFunction =
+        library.need("cuModuleGetFunction");
     CudaCall<CudaFunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
              CudaStream, void**, void**>
-        cuLaunchKernel;
-    CudaCall<CudaStream*, unsigned> cuStreamCreate;
-    CudaCall<CudaStream> cuStreamQuery, cuStreamDestroy_v2;
-    CudaCall<CudaEvent*, unsigned> cuEventCreate;
-    CudaCall<CudaEvent, CudaStream> cuEventRecord;
-    CudaCall<CudaEvent> cuEventSynchronize, cuEventDestroy_v2;
-    CudaCall<float*, CudaEvent, CudaEvent> cuEventElapsedTime;
+        cuLaunchKernel = library.need("cuLaunchKernel");
+    CudaCall<CudaStream*, unsigned> cuStreamCreate = library.need("cuStreamCreate");
+    CudaCall<CudaStream> cuStreamQuery = library.need("cuStreamQuery");
+    CudaCall<CudaStream> cuStreamDestroy_v2 = library.need("cuStreamDestroy_v2");
+    CudaCall<CudaEvent*, unsigned> cuEventCreate = library.need("cuEventCreate");
+    CudaCall<CudaEvent, CudaStream> cuEventRecord = library.need("cuEventRecord");
+    CudaCall<CudaEvent> cuEventSynchronize = library.need("cuEventSynchronize");
+    CudaCall<CudaEvent> cuEventDestroy_v2 = library.need("cuEventDestroy_v2");
+    CudaCall<float*, CudaEvent, CudaEvent> cuEventElapsedTime = library.need("cuEventElapsedTime");
 };
 
 }  // namespace vfmgr::guest::gpu

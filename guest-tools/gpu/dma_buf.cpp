@@ -6,13 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
 
 #include "api/os/file.hpp"
-#include "vfmgr/rdma/faults.hpp"
 
 namespace vfmgr::guest::gpu {
 
@@ -61,28 +59,6 @@ std::uint64_t parse_pinned_bytes(std::string_view status) {
 
 std::uint64_t pinned_bytes() {
     return parse_pinned_bytes(read_file("/proc/self/status").value_or(""));
-}
-
-// Closes the descriptor once the NIC has registered the memory.
-Result<verify::VerbsMr> register_dma_buf(ibv_pd* pd, GpuContext const& context, GpuRange range,
-                                         int access) {
-    VFMGR_TRY(auto const made, export_dma_buf(context, range));
-    verify::VerbsMr mr(ibv_reg_dmabuf_mr(pd, made.range.offset, range.bytes, range.address,
-                                         made.descriptor.get(), access));
-    if (mr) return mr;
-    return fail(verify::verbs_error(
-        pd->context,
-        fmt::format("{} bytes of the GPU can't be registered as a DMA-BUF", range.bytes),
-        "ibv_reg_dmabuf_mr", errno));
-}
-
-Result<verify::VerbsMr> register_peermem(ibv_pd* pd, GpuRange range, int access) {
-    verify::VerbsMr mr(ibv_reg_mr(pd, std::bit_cast<void*>(range.address), range.bytes, access));
-    if (mr) return mr;
-    return fail(verify::verbs_error(
-        pd->context,
-        fmt::format("{} bytes of the GPU can't be registered by their address", range.bytes),
-        "ibv_reg_mr", errno));
 }
 
 namespace {

@@ -10,8 +10,7 @@
 #include <string_view>
 
 #include "api/os/descriptor.hpp"
-#include "guest-tools/gpu/gpu_memory.hpp"
-#include "vfmgr/rdma/device.hpp"
+#include "guest-tools/gpu/gpu_buffer.hpp"
 
 namespace vfmgr::guest::gpu {
 
@@ -25,15 +24,6 @@ namespace vfmgr::guest::gpu {
 // Pinned by RDMA drivers and the like, VmPin of proc_pid_status(5). Excludes memory of GPUs.
 [[nodiscard]] std::uint64_t pinned_bytes();
 [[nodiscard]] std::uint64_t parse_pinned_bytes(std::string_view status);  // 0 if it is missing
-
-// GPU memory registered with a NIC, which writes and reads it directly: by DMA-BUF, or by its
-// address with nvidia-peermem. The memory outlives the MR. The thread of the context.
-
-// The other end uses the GPU's own address, as CUDA returned it. Fails with kernel_refused or
-// unsupported where that way is not available (GPUDIRECT.md#dma-buf, GPUDIRECT.md#nvidia-peermem).
-[[nodiscard]] Result<verify::VerbsMr> register_dma_buf(ibv_pd* pd, GpuContext const& context,
-                                                       GpuRange range, int access);
-[[nodiscard]] Result<verify::VerbsMr> register_peermem(ibv_pd* pd, GpuRange range, int access);
 
 // Exports GPU memory as a DMA-BUF descriptor, which a NIC's driver can register. The descriptor
 // keeps the memory alive after it is freed, so its holder closes it after registering. Values; the

@@ -53,17 +53,13 @@ TestResult descriptors_left(std::size_t before, std::size_t after) {
                   report_it);
 }
 
-TestResult in_rounds(GpuBench const& bench, char const* what,
-                     std::function<Result<void>()> const& round) {
-    auto const all = [&]() -> Result<TestResult> {
-        VFMGR_CHECK(round());
-        VFMGR_TRY(auto const before, holdings(bench.context));
-        for (unsigned n = 0; n < bench.rounds; ++n) VFMGR_CHECK(round());
-        VFMGR_TRY(auto const after, holdings(bench.context));
-        return compare(bench, what, before, after);
-    };
-    auto const result = all();
-    return result ? *result : not_passed(Verdict::fail, result.error());
+Result<TestResult> in_rounds(GpuBench const& bench, char const* what,
+                             std::function<Result<void>()> const& round) {
+    VFMGR_CHECK(round());
+    VFMGR_TRY(auto const before, holdings(bench.context));
+    for (unsigned n = 0; n < bench.rounds; ++n) VFMGR_CHECK(round());
+    VFMGR_TRY(auto const after, holdings(bench.context));
+    return compare(bench, what, before, after);
 }
 
 }  // namespace vfmgr::guest::gpu

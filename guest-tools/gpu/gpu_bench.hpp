@@ -20,27 +20,30 @@ struct GpuBench {
 [[nodiscard]] TestResult passed(std::string detail);
 [[nodiscard]] TestResult not_passed(Verdict verdict, Error const& error);
 [[nodiscard]] TestResult failed(std::string detail, std::string remedy);
+[[nodiscard]] TestResult not_applicable(std::string detail);
+// An Error is a failed test.
+[[nodiscard]] TestResult or_failed(Result<TestResult> result);
 
 // "64 KiB", "1 GiB", "100 bytes": divides by 1024 only without a remainder.
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 
-// gpu_rounds.cpp: `round` allocates and frees round_bytes of the GPU's memory. Runs it once,
+// `round` allocates and frees round_bytes of the GPU's memory. Runs it once,
 // because the driver keeps what it allocates first, and then bench.rounds times. Passes when
 // descriptors, pinned memory and the GPU's free memory are as before. `what` describes one round.
 inline constexpr std::uint64_t round_bytes = 64 << 10;
-[[nodiscard]] TestResult in_rounds(GpuBench const& bench, char const* what,
-                                   std::function<Result<void>()> const& round);
+[[nodiscard]] Result<TestResult> in_rounds(GpuBench const& bench, char const* what,
+                                           std::function<Result<void>()> const& round);
 [[nodiscard]] TestResult descriptors_left(std::size_t before, std::size_t after);
-// gpu_export_tests.cpp
-[[nodiscard]] TestResult test_export(GpuBench const& bench, Allocation how);
-[[nodiscard]] TestResult test_rounds(GpuBench const& bench);
-[[nodiscard]] TestResult test_managed(GpuBench const& bench);
-// gpu_registration_test.cpp: tries each RDMA device of this machine.
+// gpu_nic_tests.cpp
+[[nodiscard]] Result<TestResult> test_export(GpuBench const& bench, Allocation how);
+[[nodiscard]] Result<TestResult> test_rounds(GpuBench const& bench);
+[[nodiscard]] Result<TestResult> test_managed(GpuBench const& bench);
+// Tries each RDMA device of this machine.
 [[nodiscard]] TestResult test_registration(GpuBench const& bench);
 // gpu_payload_tests.cpp
-[[nodiscard]] TestResult test_payload(GpuBench const& bench, GpuPayload const& kernels,
-                                      Allocation how);
-[[nodiscard]] TestResult test_damage(GpuBench const& bench, GpuPayload const& kernels);
-[[nodiscard]] TestResult test_rate(GpuBench const& bench, GpuPayload const& kernels);
+[[nodiscard]] Result<TestResult> test_payload(GpuBench const& bench, GpuPayload const& kernels,
+                                              Allocation how);
+[[nodiscard]] Result<TestResult> test_damage(GpuBench const& bench, GpuPayload const& kernels);
+[[nodiscard]] Result<TestResult> test_rate(GpuBench const& bench, GpuPayload const& kernels);
 
 }  // namespace vfmgr::guest::gpu

@@ -19,15 +19,13 @@ Result<CudaGpu> read_gpu(Cuda const& cuda, int ordinal) {
     CudaGpu gpu;
     std::array<char, 128> text{};
     constexpr int length = static_cast<int>(text.size());
-    VFMGR_CHECK(cuda.done("cuDeviceGet", calls.cuDeviceGet(&gpu.device, ordinal)));
-    VFMGR_CHECK(cuda.done("cuDeviceGetPCIBusId",
-                          calls.cuDeviceGetPCIBusId(text.data(), length, gpu.device)));
+    VFMGR_CHECK(cuda.run(calls.cuDeviceGet, &gpu.device, ordinal));
+    VFMGR_CHECK(cuda.run(calls.cuDeviceGetPCIBusId, text.data(), length, gpu.device));
     VFMGR_TRY(gpu.pci, PciAddress::parse(text.data()));
-    VFMGR_CHECK(
-        cuda.done("cuDeviceGetName", calls.cuDeviceGetName(text.data(), length, gpu.device)));
+    VFMGR_CHECK(cuda.run(calls.cuDeviceGetName, text.data(), length, gpu.device));
     gpu.name = text.data();
     std::size_t bytes = 0;
-    VFMGR_CHECK(cuda.done("cuDeviceTotalMem", calls.cuDeviceTotalMem_v2(&bytes, gpu.device)));
+    VFMGR_CHECK(cuda.run(calls.cuDeviceTotalMem_v2, &bytes, gpu.device));
     gpu.memory_bytes = bytes;
     VFMGR_TRY(gpu.major, cuda.attribute(CudaAttribute::compute_capability_major, gpu.device));
     VFMGR_TRY(gpu.minor, cuda.attribute(CudaAttribute::compute_capability_minor, gpu.device));
@@ -104,7 +102,7 @@ void judge_route(GpuInfo& info, checks::Machine const& machine, PeermemPlan cons
 
 Result<std::vector<CudaGpu>> list_gpus(Cuda const& cuda) {
     int count = 0;
-    VFMGR_CHECK(cuda.done("cuDeviceGetCount", cuda.calls.cuDeviceGetCount(&count)));
+    VFMGR_CHECK(cuda.run(cuda.calls.cuDeviceGetCount, &count));
     std::vector<CudaGpu> gpus;
     for (int ordinal = 0; ordinal < count; ++ordinal) {
         VFMGR_TRY(auto gpu, read_gpu(cuda, ordinal));
@@ -124,8 +122,7 @@ bool offers_flush(Cuda const& cuda, CudaGpu const& gpu) {
 
 Result<void> flush_writes(Cuda const& cuda) {
     constexpr int current_context = 0;
-    return cuda.done("cuFlushGPUDirectRDMAWrites",
-                     cuda.calls.cuFlushGPUDirectRDMAWrites(current_context, writes_ordering_owner));
+    return cuda.run(cuda.calls.cuFlushGPUDirectRDMAWrites, current_context, writes_ordering_owner);
 }
 
 GpuInfo join(CudaGpu const& gpu, int cuda_version, checks::Machine const& machine) {

@@ -48,7 +48,7 @@ Result<Exported> export_once(GpuContext const& context, GpuRange requested) {
 
 // Exports the whole, and a part that begins and ends within pages.
 Result<Exported> export_size(GpuContext const& context, Allocation how, std::uint64_t bytes) {
-    VFMGR_TRY(auto const memory, GpuMemory::allocate(context, how, bytes));
+    VFMGR_TRY(auto const memory, GpuBuffer::allocate(context, how, bytes));
     VFMGR_TRY(auto whole, export_once(context, {memory.range().address, bytes}));
     VFMGR_TRY(auto const part, export_once(context, {memory.range().address + 100, bytes - 200}));
     whole.milliseconds = std::max(whole.milliseconds, part.milliseconds);
@@ -57,11 +57,9 @@ Result<Exported> export_size(GpuContext const& context, Allocation how, std::uin
 
 std::optional<TestResult> refused_before(GpuBench const& bench, Allocation how) {
     if (bench.gpu.dma_buf.value_or(0) == 0)
-        return not_passed(Verdict::not_applicable,
-                          {Problem::unsupported, "the driver offers no DMA-BUF for this GPU", ""});
+        return not_applicable("the driver offers no DMA-BUF for this GPU");
     if (how == Allocation::vmm && bench.gpu.vmm.value_or(0) == 0)
-        return not_passed(Verdict::not_applicable,
-                          {Problem::unsupported, "the GPU has no virtual memory management", ""});
+        return not_applicable("the GPU has no virtual memory management");
     return std::nullopt;
 }
 
@@ -90,29 +88,26 @@ Result<AllExported> export_all(GpuContext const& context, Allocation how, std::u
 
 }  // namespace
 
-TestResult test_export(GpuBench const& bench, Allocation how) {
+Result<TestResult> test_export(GpuBench const& bench, Allocation how) {
     if (auto const refused = refused_before(bench, how)) return *refused;
-    auto const free = bench.context.free_bytes();
-    if (!free) return not_passed(Verdict::fail, free.error());
+    VFMGR_TRY(auto const free, bench.context.free_bytes());
     // The driver opens descriptors of its own the first time.
-    auto const first = export_all(bench.context, how, *free);
-    if (!first) return not_passed(Verdict::fail, first.error());
+    VFMGR_CHECK(export_all(bench.context, how, free));
     auto const descriptors = open_descriptors();
-    auto const again = export_all(bench.context, how, *free);
-    if (!again) return not_passed(Verdict::fail, again.error());
+    VFMGR_TRY(auto const again, export_all(bench.context, how, free));
     if (auto const now = open_descriptors(); now != descriptors)
         return descriptors_left(descriptors, now);
     auto result = passed(fmt::format(
-        "{} to {}, aligned and not, {}", bytes_text(sizes.front()), bytes_text(again->largest),
-        again->worst.exporter.empty() ? "by descriptors that are not DMA-BUFs of the kernel"
-                                      : "by DMA-BUFs of " + again->worst.exporter));
+        "{} to {}, aligned and not, {}", bytes_text(sizes.front()), bytes_text(again.largest),
+        again.worst.exporter.empty() ? "by descriptors that are not DMA-BUFs of the kernel"
+                                     : "by DMA-BUFs of " + again.worst.exporter));
     result.figures = {{"smallest_bytes", static_cast<double>(sizes.front())},
-                      {"largest_bytes", static_cast<double>(again->largest)},
-                      {"slowest_ms", again->worst.milliseconds}};
+                      {"largest_bytes", static_cast<double>(again.largest)},
+                      {"slowest_ms", again.worst.milliseconds}};
     return result;
 }
 
-TestResult test_rounds(GpuBench const& bench) {
+Result<TestResult> test_rounds(GpuBench const& bench) {
     if (auto const refused = refused_before(bench, Allocation::plain)) return *refused;
     return in_rounds(bench, "allocating, exporting and closing", [&]() -> Result<void> {
         VFMGR_CHECK(export_size(bench.context, Allocation::plain, round_bytes));
@@ -122,15 +117,12 @@ TestResult test_rounds(GpuBench const& bench) {
 
 // Managed memory must be refused: otherwise it is measured in place of the GPU's memory, as has
 // happened to users of perftest.
-TestResult test_managed(GpuBench const& bench) {
-    if (bench.gpu.managed.value_or(0) == 0)
-        return not_passed(Verdict::not_applicable,
-                          {Problem::unsupported, "the GPU has no managed memory", ""});
+Result<TestResult> test_managed(GpuBench const& bench) {
+    if (bench.gpu.managed.value_or(0) == 0) return not_applicable("the GPU has no managed memory");
     auto const& cuda = bench.context.cuda();
     constexpr std::size_t bytes = 64 * kibibyte;
     CudaPointer address = 0;
-    auto const made = cuda.done("cuMemAllocManaged",
-                                cuda.calls.cuMemAllocManaged(&address, bytes, mem_attach_global));
+    auto const made = cuda.run(cuda.calls.cuMemAllocManaged, &address, bytes, mem_attach_global);
     if (!made) return not_passed(Verdict::skip, made.error());
     auto const exported = export_dma_buf(bench.context, {address, bytes});
     cuda.calls.cuMemFree_v2(address);
@@ -151,57 +143,45 @@ constexpr std::array registered_sizes{std::uint64_t{4} << 10, round_bytes, std::
 constexpr int nic_access =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
-struct Way {
-    char const* text;
-    Allocation how;
-    bool dma_buf;
-};
-constexpr std::array ways{Way{"DMA-BUF", Allocation::plain, true},
-                          Way{"DMA-BUF of virtual memory", Allocation::vmm, true},
-                          Way{"nvidia-peermem", Allocation::plain, false}};
+constexpr std::array nic_routes{Route::dma_buf, Route::dma_buf_vmm, Route::peermem};
 
 // What one device reported.
 struct Asked {
     std::string text;
     bool software = false;
     bool registers = false;
-    std::optional<TestResult> leak;  // of the first way that has one
-    std::optional<Error> refusal;    // of the first way that has one
+    std::optional<TestResult> leak;  // of the first route that has one
+    std::optional<Error> refusal;    // of the first route that has one
 };
 
-Result<void> take(GpuBench const& bench, ibv_pd* pd, Way const& way, std::uint64_t bytes) {
-    VFMGR_TRY(auto const memory, GpuMemory::allocate(bench.context, way.how, bytes));
-    GpuRange const range{memory.range().address, bytes};
-    VFMGR_CHECK(way.dma_buf ? register_dma_buf(pd, bench.context, range, nic_access)
-                            : register_peermem(pd, range, nic_access));
+Result<void> take(GpuBench const& bench, ibv_pd* pd, Route route, std::uint64_t bytes) {
+    VFMGR_CHECK(GpuBuffer::allocate(bench.context, route, pd, bytes, nic_access));
     return {};
 }
 
-Result<void> take_all(GpuBench const& bench, ibv_pd* pd, Way const& way) {
-    for (auto const bytes : registered_sizes) VFMGR_CHECK(take(bench, pd, way, bytes));
+Result<void> take_all(GpuBench const& bench, ibv_pd* pd, Route route) {
+    for (auto const bytes : registered_sizes) VFMGR_CHECK(take(bench, pd, route, bytes));
     return {};
-}
-
-TestResult take_in_rounds(GpuBench const& bench, ibv_pd* pd, Way const& way) {
-    return in_rounds(bench, "allocating, registering and freeing",
-                     [&] { return take(bench, pd, way, round_bytes); });
 }
 
 void ask(GpuBench const& bench, ibv_pd* pd, Asked& asked) {
     std::string taken, refused;
-    for (auto const& way : ways) {
-        // Skips a way that would be refused for the same reason.
-        if (way.how == Allocation::vmm && (bench.gpu.vmm.value_or(0) == 0 || taken.empty()))
+    for (auto const route : nic_routes) {
+        // Skips a route that would be refused for the same reason.
+        if (route == Route::dma_buf_vmm && (bench.gpu.vmm.value_or(0) == 0 || taken.empty()))
             continue;
-        auto const done = take_all(bench, pd, way);
+        auto const done = take_all(bench, pd, route);
         if (!done) {
-            refused += fmt::format(", not by {}: {}", way.text, detail_with_causes(done.error()));
+            refused += fmt::format(", not by {}: {}", verify::route_text(route),
+                                   detail_with_causes(done.error()));
             if (!asked.refusal) asked.refusal = done.error();
             continue;
         }
         asked.registers = true;
-        taken += fmt::format("{}by {}", taken.empty() ? "" : ", ", way.text);
-        auto const rounds = take_in_rounds(bench, pd, way);
+        taken += fmt::format("{}by {}", taken.empty() ? "" : ", ", verify::route_text(route));
+        auto const rounds = or_failed(in_rounds(bench, "allocating, registering and freeing", [&] {
+            return take(bench, pd, route, round_bytes);
+        }));
         if (rounds.verdict != Verdict::pass && !asked.leak) asked.leak = rounds;
     }
     asked.text += taken + (taken.empty() ? refused.substr(2) : refused);

@@ -25,7 +25,7 @@ struct Found {
 
 Result<GpuPayload> GpuPayload::load(GpuContext const& context) {
     auto const& cuda = context.cuda();
-    VFMGR_TRY(auto found, GpuMemory::allocate(context, Allocation::plain, sizeof(Found)));
+    VFMGR_TRY(auto found, GpuBuffer::allocate(context, Allocation::plain, sizeof(Found)));
     VFMGR_TRY(auto module, GpuModule::load(cuda));
     GpuPayload payload(context, std::move(module), std::move(found));
     VFMGR_TRY(payload.fill_, payload.module_.kernel("vfmgr_fill"));
@@ -44,13 +44,12 @@ Result<void> GpuPayload::launch(CudaFunction kernel, std::uint64_t chunks,
     auto const expected = (chunks + payload_threads - 1) / payload_threads;
     auto const most = static_cast<std::uint64_t>(std::max(processors_, 1)) * blocks_of_processor;
     auto const blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(expected, 1, most));
-    return cuda.done("cuLaunchKernel",
-                     cuda.calls.cuLaunchKernel(kernel, blocks, 1, 1, payload_threads, 1, 1, 0,
-                                               nullptr, arguments.data(), nullptr));
+    return cuda.run(cuda.calls.cuLaunchKernel, kernel, blocks, 1, 1, payload_threads, 1, 1, 0,
+                    nullptr, arguments.data(), nullptr);
 }
 
 Result<void> GpuPayload::launch(CudaFunction kernel, verify::Payload const& payload,
-                                GpuMemory const& memory, Chunks chunks) const {
+                                GpuBuffer const& memory, Chunks chunks) const {
     auto address = memory.range().address;
     auto count = chunks.count;
     auto first = chunks.first;
@@ -63,7 +62,7 @@ Result<void> GpuPayload::launch(CudaFunction kernel, verify::Payload const& payl
     return launch(kernel, count, without_result);
 }
 
-Result<void> GpuPayload::start_read(GpuMemory const& memory, Chunks chunks) const {
+Result<void> GpuPayload::start_read(GpuBuffer const& memory, Chunks chunks) const {
     auto address = memory.range().address;
     auto count = chunks.count;
     auto result = found_.range().address;  // check() resets it
@@ -71,23 +70,23 @@ Result<void> GpuPayload::start_read(GpuMemory const& memory, Chunks chunks) cons
     return launch(read_, count, arguments);
 }
 
-Result<void> GpuPayload::start_fill(verify::Payload const& payload, GpuMemory const& memory,
+Result<void> GpuPayload::start_fill(verify::Payload const& payload, GpuBuffer const& memory,
                                     Chunks chunks) const {
     return launch(fill_, payload, memory, chunks);
 }
 
-Result<void> GpuPayload::start_check(verify::Payload const& payload, GpuMemory const& memory,
+Result<void> GpuPayload::start_check(verify::Payload const& payload, GpuBuffer const& memory,
                                      Chunks chunks) const {
     return launch(check_, payload, memory, chunks);
 }
 
-Result<void> GpuPayload::fill(verify::Payload const& payload, GpuMemory const& memory,
+Result<void> GpuPayload::fill(verify::Payload const& payload, GpuBuffer const& memory,
                               Chunks chunks) const {
     VFMGR_CHECK(start_fill(payload, memory, chunks));
     return context_->synchronize();
 }
 
-Result<GpuCheck> GpuPayload::check(verify::Payload const& payload, GpuMemory const& memory,
+Result<GpuCheck> GpuPayload::check(verify::Payload const& payload, GpuBuffer const& memory,
                                    Chunks chunks) const {
     Found found;
     VFMGR_CHECK(found_.write(0, std::as_bytes(std::span(&found, 1))));

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "guest-tools/gpu/cuda.hpp"
-#include "guest-tools/gpu/gpu_memory.hpp"
+#include "guest-tools/gpu/gpu_buffer.hpp"
 #include "vfmgr/proof/random_payload.hpp"
 
 namespace vfmgr::guest::gpu {
@@ -39,29 +39,29 @@ class GpuPayload {
     [[nodiscard]] static Result<GpuPayload> load(GpuContext const& context);
 
     // Both start at the beginning of the memory and wait for the GPU.
-    [[nodiscard]] Result<void> fill(verify::Payload const& payload, GpuMemory const& memory,
+    [[nodiscard]] Result<void> fill(verify::Payload const& payload, GpuBuffer const& memory,
                                     Chunks chunks) const;
-    [[nodiscard]] Result<GpuCheck> check(verify::Payload const& payload, GpuMemory const& memory,
+    [[nodiscard]] Result<GpuCheck> check(verify::Payload const& payload, GpuBuffer const& memory,
                                          Chunks chunks) const;
     // These only start the kernels, for measurements.
-    [[nodiscard]] Result<void> start_fill(verify::Payload const& payload, GpuMemory const& memory,
+    [[nodiscard]] Result<void> start_fill(verify::Payload const& payload, GpuBuffer const& memory,
                                           Chunks chunks) const;
-    [[nodiscard]] Result<void> start_check(verify::Payload const& payload, GpuMemory const& memory,
+    [[nodiscard]] Result<void> start_check(verify::Payload const& payload, GpuBuffer const& memory,
                                            Chunks chunks) const;
     // Only loads the bytes: a check can't be faster than that.
-    [[nodiscard]] Result<void> start_read(GpuMemory const& memory, Chunks chunks) const;
+    [[nodiscard]] Result<void> start_read(GpuBuffer const& memory, Chunks chunks) const;
 
   private:
-    GpuPayload(GpuContext const& context, GpuModule module, GpuMemory found)
+    GpuPayload(GpuContext const& context, GpuModule module, GpuBuffer found)
         : context_(&context), module_(std::move(module)), found_(std::move(found)) {}
     Result<void> launch(CudaFunction kernel, verify::Payload const& payload,
-                        GpuMemory const& memory, Chunks chunks) const;
+                        GpuBuffer const& memory, Chunks chunks) const;
     Result<void> launch(CudaFunction kernel, std::uint64_t chunks,
                         std::span<void*> arguments) const;
     GpuContext const* context_;
     GpuModule module_;
     CudaFunction fill_ = nullptr, check_ = nullptr, read_ = nullptr;
-    GpuMemory found_;
+    GpuBuffer found_;
     int processors_ = 1;
 };
 

@@ -36,8 +36,15 @@ std::string wrong_text(GpuCheck const& found) {
                        found.detail);
 }
 
+Result<void> fill_well(GpuPayload const& kernels, Payload const& payload, GpuBuffer const& memory,
+                       Chunks chunks) {
+    VFMGR_CHECK(kernels.fill(payload, memory, chunks));
+    VFMGR_TRY(auto const found, kernels.check(payload, memory, chunks));
+    return expect(found.chunks_wrong == 0, wrong_text(found), broken_memory);
+}
+
 // The host as a second judge, of both ends of the memory.
-Result<void> check_on_host(Payload const& payload, GpuMemory const& memory, std::uint64_t bytes) {
+Result<void> check_on_host(Payload const& payload, GpuBuffer const& memory, std::uint64_t bytes) {
     constexpr std::uint64_t sample_max = 1U << 20U;
     std::vector<std::byte> sample(std::min(sample_max, bytes));
     for (auto const offset : {std::uint64_t{0}, bytes - sample.size()}) {
@@ -50,7 +57,7 @@ Result<void> check_on_host(Payload const& payload, GpuMemory const& memory, std:
 }
 
 Result<void> prove_payload(GpuBench const& bench, GpuPayload const& kernels,
-                           GpuMemory const& memory) {
+                           GpuBuffer const& memory) {
     auto const chunks = whole(bench.bytes);
     auto const old = Payload::secret(1);
     Payload const fresh{old.key, 2};
@@ -61,9 +68,7 @@ Result<void> prove_payload(GpuBench const& bench, GpuPayload const& kernels,
         fmt::format("{1} of {0} chunks that were never written were found", chunks.count,
                     poisoned.chunks_wrong),
         blind));
-    VFMGR_CHECK(kernels.fill(old, memory, chunks));
-    VFMGR_TRY(auto const filled, kernels.check(old, memory, chunks));
-    VFMGR_CHECK(expect(filled.chunks_wrong == 0, wrong_text(filled), broken_memory));
+    VFMGR_CHECK(fill_well(kernels, old, memory, chunks));
     VFMGR_CHECK(check_on_host(old, memory, bench.bytes));
     VFMGR_TRY(auto const stale, kernels.check(fresh, memory, chunks));
     VFMGR_CHECK(
@@ -71,13 +76,11 @@ Result<void> prove_payload(GpuBench const& bench, GpuPayload const& kernels,
                    stale.detail == "chunk 0 is stale: of epoch 1, expected 2",
                fmt::format("{1} of {0} stale chunks were found", chunks.count, stale.chunks_wrong),
                blind));
-    VFMGR_CHECK(kernels.fill(fresh, memory, chunks));
-    VFMGR_TRY(auto const again, kernels.check(fresh, memory, chunks));
-    return expect(again.chunks_wrong == 0, wrong_text(again), broken_memory);
+    return fill_well(kernels, fresh, memory, chunks);
 }
 
 // Flips one bit by a copy from the host, checks that it is found, and flips it back.
-Result<void> flip_one(GpuPayload const& kernels, Payload const& payload, GpuMemory const& memory,
+Result<void> flip_one(GpuPayload const& kernels, Payload const& payload, GpuBuffer const& memory,
                       std::uint64_t at, Chunks chunks) {
     auto const bit = std::byte{1} << static_cast<int>(at % 8);
     std::array<std::byte, 1> byte{};
@@ -98,14 +101,7 @@ Result<void> flip_one(GpuPayload const& kernels, Payload const& payload, GpuMemo
     return memory.write(at, byte);
 }
 
-Result<void> fill_well(GpuPayload const& kernels, Payload const& payload, GpuMemory const& memory,
-                       Chunks chunks) {
-    VFMGR_CHECK(kernels.fill(payload, memory, chunks));
-    VFMGR_TRY(auto const found, kernels.check(payload, memory, chunks));
-    return expect(found.chunks_wrong == 0, wrong_text(found), broken_memory);
-}
-
-Result<void> misplace(GpuPayload const& kernels, Payload const& payload, GpuMemory const& memory,
+Result<void> misplace(GpuPayload const& kernels, Payload const& payload, GpuBuffer const& memory,
                       std::uint64_t from, Chunks chunks) {
     std::array<std::byte, payload_chunk_bytes> one{}, other{};
     auto const first = from * payload_chunk_bytes, second = first + payload_chunk_bytes;
@@ -125,34 +121,29 @@ Result<void> misplace(GpuPayload const& kernels, Payload const& payload, GpuMemo
                   blind);
 }
 
-struct Event {
-    Cuda const& cuda;
+CudaHandle<CudaEvent> make_event(Cuda const& cuda) {
     CudaEvent event = nullptr;
-    explicit Event(Cuda const& of) : cuda(of) { cuda.calls.cuEventCreate(&event, 0); }
-    Event(Event const&) = delete;
-    Event& operator=(Event const&) = delete;
-    ~Event() {
-        if (event) cuda.calls.cuEventDestroy_v2(event);
-    }
-    [[nodiscard]] Result<void> record() const {
-        return cuda.done("cuEventRecord", cuda.calls.cuEventRecord(event, nullptr));
-    }
-};
+    cuda.calls.cuEventCreate(&event, 0);
+    return {event, cuda.calls.cuEventDestroy_v2};
+}
+
+Result<void> record(Cuda const& cuda, CudaHandle<CudaEvent> const& event) {
+    return cuda.run(cuda.calls.cuEventRecord, event.get(), nullptr);
+}
 
 // Returns gigabytes (10^9) per second: the median of several runs, after one that is not counted.
 Result<double> measure(GpuBench const& bench, std::function<Result<void>()> const& start) {
     constexpr int times = 7;
     auto const& cuda = bench.context.cuda();
-    Event const begin(cuda), end(cuda);
+    auto const begin = make_event(cuda), end = make_event(cuda);
     std::vector<double> rates;
     for (int time = 0; time <= times; ++time) {
-        VFMGR_CHECK(begin.record());
+        VFMGR_CHECK(record(cuda, begin));
         VFMGR_CHECK(start());
-        VFMGR_CHECK(end.record());
-        VFMGR_CHECK(cuda.done("cuEventSynchronize", cuda.calls.cuEventSynchronize(end.event)));
+        VFMGR_CHECK(record(cuda, end));
+        VFMGR_CHECK(cuda.run(cuda.calls.cuEventSynchronize, end.get()));
         float milliseconds = 0;
-        VFMGR_CHECK(cuda.done("cuEventElapsedTime", cuda.calls.cuEventElapsedTime(
-                                                        &milliseconds, begin.event, end.event)));
+        VFMGR_CHECK(cuda.run(cuda.calls.cuEventElapsedTime, &milliseconds, begin.get(), end.get()));
         if (time > 0)
             rates.push_back(static_cast<double>(bench.bytes) / 1e6 /
                             std::max(static_cast<double>(milliseconds), 1e-6));
@@ -170,17 +161,15 @@ Result<Rates> measure_all(GpuBench const& bench, GpuPayload const& kernels) {
     auto const chunks = whole(bench.bytes);
     auto const payload = Payload::secret(1);
     VFMGR_TRY(auto const memory,
-              GpuMemory::allocate(bench.context, Allocation::plain, bench.bytes));
+              GpuBuffer::allocate(bench.context, Allocation::plain, bench.bytes));
     VFMGR_TRY(auto const target,
-              GpuMemory::allocate(bench.context, Allocation::plain, bench.bytes));
+              GpuBuffer::allocate(bench.context, Allocation::plain, bench.bytes));
     Rates rates;
     VFMGR_TRY(rates.fill,
               measure(bench, [&] { return kernels.start_fill(payload, memory, chunks); }));
     VFMGR_TRY(rates.copy, measure(bench, [&] {
-                  return cuda.done(
-                      "cuMemcpyDtoDAsync",
-                      cuda.calls.cuMemcpyDtoDAsync_v2(
-                          target.range().address, memory.range().address, bench.bytes, nullptr));
+                  return cuda.run(cuda.calls.cuMemcpyDtoDAsync_v2, target.range().address,
+                                  memory.range().address, bench.bytes, nullptr);
               }));
     VFMGR_TRY(rates.read, measure(bench, [&] { return kernels.start_read(target, chunks); }));
     VFMGR_TRY(rates.check,
@@ -194,14 +183,11 @@ Result<Rates> measure_all(GpuBench const& bench, GpuPayload const& kernels) {
 
 }  // namespace
 
-TestResult test_payload(GpuBench const& bench, GpuPayload const& kernels, Allocation how) {
+Result<TestResult> test_payload(GpuBench const& bench, GpuPayload const& kernels, Allocation how) {
     if (how == Allocation::vmm && bench.gpu.vmm.value_or(0) == 0)
-        return not_passed(Verdict::not_applicable,
-                          {Problem::unsupported, "the GPU has no virtual memory management", ""});
-    auto const memory = GpuMemory::allocate(bench.context, how, bench.bytes);
-    if (!memory) return not_passed(Verdict::fail, memory.error());
-    auto const proved = prove_payload(bench, kernels, *memory);
-    if (!proved) return not_passed(Verdict::fail, proved.error());
+        return not_applicable("the GPU has no virtual memory management");
+    VFMGR_TRY(auto const memory, GpuBuffer::allocate(bench.context, how, bench.bytes));
+    VFMGR_CHECK(prove_payload(bench, kernels, memory));
     auto result =
         passed(fmt::format("{}: chunks never written, stale and intact are distinguished on the "
                            "GPU and, at both ends, by the host",
@@ -210,22 +196,18 @@ TestResult test_payload(GpuBench const& bench, GpuPayload const& kernels, Alloca
     return result;
 }
 
-TestResult test_damage(GpuBench const& bench, GpuPayload const& kernels) {
+Result<TestResult> test_damage(GpuBench const& bench, GpuPayload const& kernels) {
     constexpr int anywhere = 14;
     auto const chunks = whole(bench.bytes);
     auto const payload = Payload::secret(1);
-    auto const memory = GpuMemory::allocate(bench.context, Allocation::plain, bench.bytes);
-    if (!memory) return not_passed(Verdict::fail, memory.error());
-    if (auto const filled = fill_well(kernels, payload, *memory, chunks); !filled)
-        return not_passed(Verdict::fail, filled.error());
+    VFMGR_TRY(auto const memory,
+              GpuBuffer::allocate(bench.context, Allocation::plain, bench.bytes));
+    VFMGR_CHECK(fill_well(kernels, payload, memory, chunks));
     std::vector<std::uint64_t> places{0, bench.bytes - 1};
     for (int i = 0; i < anywhere; ++i) places.push_back(random_number() % bench.bytes);
-    for (auto const at : places)
-        if (auto const found = flip_one(kernels, payload, *memory, at, chunks); !found)
-            return not_passed(Verdict::fail, found.error());
+    for (auto const at : places) VFMGR_CHECK(flip_one(kernels, payload, memory, at, chunks));
     auto const from = std::min<std::uint64_t>(17, chunks.count - 2);
-    if (auto const found = misplace(kernels, payload, *memory, from, chunks); !found)
-        return not_passed(Verdict::fail, found.error());
+    VFMGR_CHECK(misplace(kernels, payload, memory, from, chunks));
     auto result = passed(fmt::format(
         "{} flipped bits and two exchanged chunks were found, each at its place", places.size()));
     result.bytes_checked = bench.bytes * (places.size() + 2);
@@ -233,19 +215,18 @@ TestResult test_damage(GpuBench const& bench, GpuPayload const& kernels) {
     return result;
 }
 
-TestResult test_rate(GpuBench const& bench, GpuPayload const& kernels) {
+Result<TestResult> test_rate(GpuBench const& bench, GpuPayload const& kernels) {
     constexpr double percent_required = 90, percent = 100;
-    auto const rates = measure_all(bench, kernels);
-    if (!rates) return not_passed(Verdict::fail, rates.error());
-    auto const of_copy = [&](double rate) { return rate / rates->copy * percent; };
-    auto const of_read = rates->check / rates->read * percent;
+    VFMGR_TRY(auto const rates, measure_all(bench, kernels));
+    auto const of_copy = [&](double rate) { return rate / rates.copy * percent; };
+    auto const of_read = rates.check / rates.read * percent;
     auto result = passed({});
-    result.figures = {{"copy_gb_per_s", rates->copy},
-                      {"fill_gb_per_s", rates->fill},
-                      {"check_gb_per_s", rates->check},
-                      {"fill_percent_of_copy", of_copy(rates->fill)},
-                      {"check_percent_of_copy", of_copy(rates->check)},
-                      {"read_gb_per_s", rates->read},
+    result.figures = {{"copy_gb_per_s", rates.copy},
+                      {"fill_gb_per_s", rates.fill},
+                      {"check_gb_per_s", rates.check},
+                      {"fill_percent_of_copy", of_copy(rates.fill)},
+                      {"check_percent_of_copy", of_copy(rates.check)},
+                      {"read_gb_per_s", rates.read},
                       {"check_percent_of_read", of_read},
                       {"bytes", static_cast<double>(bench.bytes)}};
     if (of_read < percent_required)

@@ -3,36 +3,29 @@
 // socket are copied into it; the GPU reads their numbers. One thread, that of the GPU's context.
 #pragma once
 
+#include <memory>
+
 #include "guest-tools/gpu/cuda.hpp"
+#include "guest-tools/gpu/gpu_buffer.hpp"
 #include "guest-tools/gpu/gpu_facts.hpp"
-#include "guest-tools/gpu/gpu_memory.hpp"
 #include "guest-tools/traffic/ring.hpp"
 
 namespace vfmgr::guest::gpu {
 
-class GpuRings final : public stream::RingMaker {
-  public:
+// Makes rings in the memory of one GPU, which it owns.
+struct GpuRings {
     // Opens the GPU found.gpus[at].
     [[nodiscard]] static Result<std::unique_ptr<GpuRings>> open(FoundGpus found, std::size_t at);
-    [[nodiscard]] CudaGpu const& gpu() const { return gpu_; }
-    // With a NIC, registers by DMA-BUF, else by nvidia-peermem; the Error covers both.
+    // Outlives its rings. With a NIC, registers by DMA-BUF, else by nvidia-peermem; the Error
+    // covers both.
     [[nodiscard]] Result<std::unique_ptr<stream::RingMemory>> make(
-        stream::RingShape const& shape, verify::Endpoint const* endpoint) const override;
+        stream::RingShape const& shape, verify::Endpoint const* endpoint) const;
 
-  private:
-    GpuRings(FoundGpus found, CudaGpu gpu, GpuContext context, GpuModule module,
-             CudaFunction packets)
-        : found_(std::move(found)),
-          gpu_(std::move(gpu)),
-          context_(std::move(context)),
-          module_(std::move(module)),
-          packets_(packets) {}
-
-    FoundGpus found_;
-    CudaGpu gpu_;
-    GpuContext context_;
-    GpuModule module_;
-    CudaFunction packets_;  // vfmgr_packets
+    FoundGpus found;  // whose library the others use
+    CudaGpu gpu;
+    GpuContext context;
+    GpuModule module;
+    CudaFunction packets;  // vfmgr_packets
 };
 
 }  // namespace vfmgr::guest::gpu

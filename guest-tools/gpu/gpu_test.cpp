@@ -15,10 +15,9 @@ constexpr std::array names{"export_plain", "export_vmm", "export_rounds", "manag
                            "sync_memops",  "flush",      "registration",  "payload_plain",
                            "payload_vmm",  "damage",     "rate",          "all_reduce"};
 
-TestResult test_sync_memops(GpuBench const& bench) {
+Result<TestResult> test_sync_memops(GpuBench const& bench) {
     // Plain memory has the attribute set: allocating it sets it, or fails.
-    auto const memory = GpuMemory::allocate(bench.context, Allocation::plain, 1);
-    if (!memory) return not_passed(Verdict::fail, memory.error());
+    VFMGR_CHECK(GpuBuffer::allocate(bench.context, Allocation::plain, 1));
     if (bench.context.syncs_all())
         return passed("set on plain memory, and on the context for virtual memory");
     auto result =
@@ -27,7 +26,7 @@ TestResult test_sync_memops(GpuBench const& bench) {
     return result;
 }
 
-TestResult test_flush(GpuBench const& bench) {
+Result<TestResult> test_flush(GpuBench const& bench) {
     auto const& cuda = bench.context.cuda();
     auto const ordering = bench.gpu.writes_ordering.value_or(0);
     bool const needed = ordering < writes_ordering_owner;
@@ -39,8 +38,7 @@ TestResult test_flush(GpuBench const& bench) {
                            "install a newer NVIDIA driver; until then read back over the NIC what "
                            "it wrote, before the GPU uses it"});
     if (!offered) return passed("no flush is offered, and none is needed");
-    auto const flushed = flush_writes(cuda);
-    if (!flushed) return not_passed(Verdict::fail, flushed.error());
+    VFMGR_CHECK(flush_writes(cuda));
     return passed(needed
                       ? "a flush is needed after each completion, and it works"
                       : "a flush works but is not needed: a NIC's writes are in order for the GPU");
@@ -55,7 +53,8 @@ std::uint64_t bytes_of(GpuTestOptions const& options, std::uint64_t free) {
 class Run {
   public:
     Run(GpuTestReport& report, OnGpuTest const& on_test) : report_(report), on_test_(on_test) {}
-    void take(TestResult result) {
+    void take(Result<TestResult> tested) {
+        auto result = or_failed(std::move(tested));
         result.name = names.at(report_.tests.size());
         result.by = Judge::guest;
         if (on_test_) on_test_(result);
@@ -129,6 +128,14 @@ TestResult not_passed(Verdict verdict, Error const& error) {
 
 TestResult failed(std::string detail, std::string remedy) {
     return not_passed(Verdict::fail, {Problem::internal, std::move(detail), std::move(remedy)});
+}
+
+TestResult not_applicable(std::string detail) {
+    return not_passed(Verdict::not_applicable, {Problem::unsupported, std::move(detail), ""});
+}
+
+TestResult or_failed(Result<TestResult> result) {
+    return result ? std::move(*result) : not_passed(Verdict::fail, result.error());
 }
 
 std::string bytes_text(std::uint64_t bytes) {

@@ -7,7 +7,7 @@
 
 #include <functional>
 
-#include "guest-tools/gpu/all_reduce_rank.hpp"
+#include "guest-tools/gpu/all_reduce.hpp"
 #include "guest-tools/gpu/gpu_facts.hpp"
 
 namespace vfmgr::guest::gpu {

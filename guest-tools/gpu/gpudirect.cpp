@@ -7,7 +7,8 @@
 
 #include <array>
 
-#include "guest-tools/gpu/dma_buf.hpp"
+#include "guest-tools/gpu/gpu_facts.hpp"
+#include "guest-tools/gpu/gpu_payload.hpp"
 #include "guest-tools/gpu/load_peermem.hpp"
 
 namespace vfmgr::guest::gpu {
@@ -19,19 +20,27 @@ using verify::PayloadCheck;
 using verify::poison_byte;
 using verify::transfer_access;
 
-// The GPU fills and checks; the derived classes define where the NIC accesses the data.
-class OnGpu : public verify::TransferTarget {
+struct OpenGpu {
+    CudaGpu const& gpu;
+    GpuContext const& context;
+    GpuPayload const& kernels;
+};
+
+// The GPU fills and checks.
+class OnGpu final : public verify::TransferTarget {
   public:
+    OnGpu(OpenGpu const& gpu, GpuBuffer buffer) : gpu_(gpu), buffer_(std::move(buffer)) {}
+    MemoryRegion mr() const override { return buffer_.remote(); }
     Result<void> poison(std::uint64_t bytes) override {
-        VFMGR_CHECK(memory_.set(poison_byte, bytes));
+        VFMGR_CHECK(buffer_.set(poison_byte, bytes));
         return gpu_.context.synchronize();
     }
     Result<void> fill(Payload const& payload, std::uint64_t bytes) override {
-        return gpu_.kernels.fill(payload, memory_, {0, bytes / payload_chunk_bytes});
+        return gpu_.kernels.fill(payload, buffer_, {0, bytes / payload_chunk_bytes});
     }
     Result<PayloadCheck> check(Payload const& payload, std::uint64_t bytes) override {
         VFMGR_TRY(auto const found,
-                  gpu_.kernels.check(payload, memory_, {0, bytes / payload_chunk_bytes}));
+                  gpu_.kernels.check(payload, buffer_, {0, bytes / payload_chunk_bytes}));
         PayloadCheck checked;
         checked.bytes_checked = bytes;
         checked.mismatches = found.bytes_wrong;
@@ -40,69 +49,20 @@ class OnGpu : public verify::TransferTarget {
     }
     Result<bool> flush() override {
         auto const& cuda = gpu_.context.cuda();
-        if (!offers_flush(cuda, gpu_.gpu)) return false;
+        // A copy is ordered.
+        if (buffer_.is_staged() || !offers_flush(cuda, gpu_.gpu)) return false;
         VFMGR_CHECK(flush_writes(cuda));
         return true;
     }
+    Result<void> arrived(std::uint64_t bytes) override { return buffer_.arrived(bytes); }
+    Result<void> leaving(std::uint64_t bytes) override { return buffer_.leaving(bytes); }
 
-  protected:
-    OnGpu(OpenGpu const& gpu, GpuMemory memory) : gpu_(gpu), memory_(std::move(memory)) {}
+  private:
     OpenGpu const gpu_;
-    GpuMemory memory_;
+    GpuBuffer buffer_;
 };
-
-// The NIC reaches the GPU's memory directly.
-class Direct final : public OnGpu {
-  public:
-    Direct(OpenGpu const& gpu, GpuMemory memory, verify::VerbsMr mr)
-        : OnGpu(gpu, std::move(memory)), mr_(std::move(mr)) {}
-    MemoryRegion mr() const override { return {memory_.range().address, mr_->rkey, mr_->length}; }
-
-  private:
-    verify::VerbsMr mr_;  // destroyed before the memory
-};
-
-// The NIC reaches main memory, and each transfer costs one more copy.
-class Staged final : public OnGpu {
-  public:
-    Staged(OpenGpu const& gpu, GpuMemory memory, verify::RegisteredMemory stage)
-        : OnGpu(gpu, std::move(memory)), stage_(std::move(stage)) {}
-    MemoryRegion mr() const override { return stage_.remote(); }
-    Result<void> arrived(std::uint64_t bytes) override {
-        VFMGR_CHECK(memory_.write(0, stage_.bytes().first(bytes)));
-        return gpu_.context.synchronize();
-    }
-    Result<void> leaving(std::uint64_t bytes) override {
-        return memory_.read(0, stage_.bytes().first(bytes));
-    }
-    Result<bool> flush() override { return false; }  // a copy is ordered
-
-  private:
-    verify::RegisteredMemory stage_;
-};
-
-}  // namespace
-
-Result<std::unique_ptr<verify::TransferTarget>> gpu_target(Route route, ibv_pd* pd,
-                                                           OpenGpu const& gpu,
-                                                           std::uint64_t bytes) {
-    auto const how = route == Route::dma_buf_vmm ? Allocation::vmm : Allocation::plain;
-    VFMGR_TRY(auto memory, GpuMemory::allocate(gpu.context, how, bytes));
-    GpuRange const range{memory.range().address, bytes};
-    if (route == Route::staged) {
-        VFMGR_TRY(auto stage,
-                  verify::RegisteredMemory::make(pd, bytes, transfer_access, "staging buffer"));
-        return std::make_unique<Staged>(gpu, std::move(memory), std::move(stage));
-    }
-    VFMGR_TRY(auto mr, route == Route::peermem
-                           ? register_peermem(pd, range, transfer_access)
-                           : register_dma_buf(pd, gpu.context, range, transfer_access));
-    return std::make_unique<Direct>(gpu, std::move(memory), std::move(mr));
-}
 
 // The test "gpudirect": runs each route's transfers in one run and compares them.
-
-namespace {
 
 using verify::Measured;
 using verify::route_text;
@@ -135,15 +95,17 @@ struct Bench {
 Result<Tried> attempt(Bench const& bench, Route route) {
     Tried tried;
     tried.route = route;
-    auto const target = gpu_target(route, bench.endpoint.pd.get(), bench.gpu, memory_bytes);
-    if (!target) {
-        tried.refused = target.error();
+    auto buffer = GpuBuffer::allocate(bench.gpu.context, route, bench.endpoint.pd.get(),
+                                      memory_bytes, transfer_access);
+    if (!buffer) {
+        tried.refused = buffer.error();
         return tried;
     }
+    OnGpu target(bench.gpu, std::move(*buffer));
     VFMGR_TRY(auto stream, verify::TransferStream::open(bench.host, bench.endpoint,
-                                                        StreamKind::gpu_transfer, (*target)->mr()));
+                                                        StreamKind::gpu_transfer, target.mr()));
     tried.over = stream.over();
-    tried.made = verify::run_transfers(stream, **target, bench.window, bench.deadline);
+    tried.made = verify::run_transfers(stream, target, bench.window, bench.deadline);
     return tried;
 }
 

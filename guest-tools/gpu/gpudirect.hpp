@@ -3,25 +3,10 @@
 // each available route, checked on the GPU. One thread, that of the GPU's context.
 #pragma once
 
-#include "guest-tools/gpu/gpu_facts.hpp"
-#include "guest-tools/gpu/gpu_payload.hpp"
 #include "vfmgr/proof/measure.hpp"
 #include "vfmgr/proof/transfer.hpp"
 
 namespace vfmgr::guest::gpu {
-
-using verify::Route;
-
-struct OpenGpu {
-    CudaGpu const& gpu;
-    GpuContext const& context;
-    GpuPayload const& kernels;
-};
-// What `gpu` refers to outlives the target; `bytes` are whole chunks. Fails with kernel_refused or
-// unsupported where that route is not available.
-[[nodiscard]] Result<std::unique_ptr<verify::TransferTarget>> gpu_target(Route route, ibv_pd* pd,
-                                                                         OpenGpu const& gpu,
-                                                                         std::uint64_t bytes);
 
 // Runs the test "gpudirect" on the GPU that choose_gpu() returns: each route's transfers, which
 // route is recommended, and why others are not available. not_applicable without a GPU, or if its

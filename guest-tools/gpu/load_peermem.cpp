@@ -25,11 +25,6 @@ bool same_module(std::string_view one, std::string_view other) {
     return with(std::string(one), '-', '_') == with(std::string(other), '-', '_');
 }
 
-Finding named(std::string rule, Finding finding) {
-    finding.rule = std::move(rule);
-    return finding;
-}
-
 // Splits a line into words, however they are spaced.
 std::vector<std::string_view> words_of(std::string_view line) {
     constexpr std::string_view space = " \t\r";
@@ -56,15 +51,13 @@ void check_rules(checks::Machine const& machine, std::string const& module,
             bool const runs = words.size() > 2 && words[0] == "install" &&
                               same_module(words[1], module) && line.find("modprobe") == line.npos;
             if (!runs) continue;
-            hindrances.push_back(
-                named("gpu.peermem",
-                      checks::failed("",
-                                     fmt::format("{} makes modprobe run {} instead of loading {}",
-                                                 path, words[2], module),
-                                     checks::by_command(fmt::format(
-                                         "sed -i '/^[[:space:]]*install[[:space:]]*{}/d' {}",
-                                         with(module, '_', '.'), path)),
-                                     {{path, std::string(line)}})));
+            hindrances.push_back(failed_by(
+                "gpu.peermem",
+                fmt::format("{} makes modprobe run {} instead of loading {}", path, words[2],
+                            module),
+                checks::by_command(fmt::format("sed -i '/^[[:space:]]*install[[:space:]]*{}/d' {}",
+                                               with(module, '_', '.'), path)),
+                {{path, std::string(line)}}));
         }
     }
 }
@@ -78,15 +71,13 @@ void check_parameters(checks::Machine const& machine, std::string const& module,
         auto const end = std::min(rest.find(','), rest.size());
         if (same_module(rest.substr(0, end), module))
             hindrances.push_back(
-                named("gpu.peermem",
-                      checks::failed(
-                          "",
+                failed_by("gpu.peermem",
                           fmt::format("the kernel's command line forbids {}: "
                                       "module_blacklist={}",
                                       module, list->value),
                           checks::by_hand("remove it from the kernel's command line and reboot",
                                           BlastRadius::reboot),
-                          {checks::evidence_of(machine, "/proc/cmdline")})));
+                          {checks::evidence_of(machine, "/proc/cmdline")}));
         rest.remove_prefix(std::min(end + 1, rest.size()));
     }
 }
@@ -164,17 +155,16 @@ void check_kernel(checks::Machine const& machine, std::string const& module,
     constexpr auto disabled = "/proc/sys/kernel/modules_disabled";
     if (machine.facts.text(disabled).value_or("") == "1")
         hindrances.push_back(
-            named("gpu.peermem",
-                  checks::failed("", "the kernel accepts no more modules until a reboot",
-                                 checks::by_hand("remove kernel.modules_disabled=1 from sysctl.d, "
-                                                 "or load the module before it is set, and reboot",
-                                                 BlastRadius::reboot),
-                                 {{disabled, "1"}})));
+            failed_by("gpu.peermem", "the kernel accepts no more modules until a reboot",
+                      checks::by_hand("remove kernel.modules_disabled=1 from sysctl.d, "
+                                      "or load the module before it is set, and reboot",
+                                      BlastRadius::reboot),
+                      {{disabled, "1"}}));
     check_parameters(machine, module, hindrances);
     check_rules(machine, module, hindrances);
     for (auto& finding : checks::judge_secure_boot(machine))
         if (finding.result == CheckResult::failed || finding.result == CheckResult::warning)
-            hindrances.push_back(named("stack.secure_boot", std::move(finding)));
+            hindrances.push_back(of_rule("stack.secure_boot", std::move(finding)));
 }
 
 Finding explain_refusal(std::string const& module, std::string_view modprobe_output,
@@ -196,15 +186,13 @@ Finding explain_refusal(std::string const& module, std::string_view modprobe_out
         return all.find(one.message) != all.npos && (!of_peers || module == "nvidia_peermem");
     });
     if (found == known.end())
-        return named(
-            module == "nvidia_p2p" ? "gpu.igpu" : "gpu.peermem",
-            checks::failed("", fmt::format("{} did not load", module),
-                           checks::by_hand("check the kernel log for the reason: dmesg | tail"),
-                           std::move(evidence)));
-    return named(std::string(found->rule),
-                 checks::failed("", fmt::format("{} did not load: {}", module, found->cause),
-                                checks::by_hand(std::string(found->remedy), found->blast_radius),
-                                std::move(evidence)));
+        return failed_by(module == "nvidia_p2p" ? "gpu.igpu" : "gpu.peermem",
+                         fmt::format("{} did not load", module),
+                         checks::by_hand("check the kernel log for the reason: dmesg | tail"),
+                         std::move(evidence));
+    return failed_by(
+        std::string(found->rule), fmt::format("{} did not load: {}", module, found->cause),
+        checks::by_hand(std::string(found->remedy), found->blast_radius), std::move(evidence));
 }
 
 namespace {
@@ -262,8 +250,7 @@ double end_of_log(checks::Machine const& machine) {
 }
 
 std::string kernel_name(std::string name) {
-    std::ranges::replace(name, '-', '_');
-    return name;
+    return with(std::move(name), '-', '_');
 }
 
 std::optional<Finding> load(Places const& places, std::string const& module) {

@@ -7,23 +7,7 @@
 #include <array>
 #include <limits>
 
-#include "vfmgr/rdma/dc.hpp"
-
 namespace vfmgr::guest::gpu {
-namespace {
-
-Error no_nccl(std::string const& library) {
-    char const* const why = ::dlerror();
-    Error error{Problem::not_found,
-                fmt::format("{} can't be opened, so no all-reduce was run", library),
-                "install NCCL from NVIDIA's CUDA repository: libnccl2 on Debian and Ubuntu, "
-                "libnccl on RHEL; or name the folder of a Python environment's NCCL: "
-                "LD_LIBRARY_PATH=SITE-PACKAGES/nvidia/nccl/lib vf-guest gpu test"};
-    error.causes.push_back({"dlopen", "", why ? why : "no reason given"});
-    return error;
-}
-
-}  // namespace
 
 std::string nccl_version_text(int code) {
     int const major = code < 10'000 ? 1000 : 10'000;
@@ -31,28 +15,21 @@ std::string nccl_version_text(int code) {
 }
 
 Result<std::unique_ptr<Nccl const>> Nccl::open(std::string const& library) {
-    auto* const opened = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!opened) return fail(no_nccl(library));
-    auto nccl = std::make_unique<Nccl>();
-    auto& calls = nccl->calls;
-    verify::Symbols symbols(opened);
-    symbols.need(calls.ncclGetVersion, "ncclGetVersion")
-        .need(calls.ncclGetErrorString, "ncclGetErrorString")
-        .maybe(calls.ncclGetLastError, "ncclGetLastError")
-        .need(calls.ncclCommInitAll, "ncclCommInitAll")
-        .need(calls.ncclCommDestroy, "ncclCommDestroy")
-        .need(calls.ncclCommAbort, "ncclCommAbort")
-        .need(calls.ncclCommGetAsyncError, "ncclCommGetAsyncError")
-        .need(calls.ncclGroupStart, "ncclGroupStart")
-        .need(calls.ncclGroupEnd, "ncclGroupEnd")
-        .need(calls.ncclAllReduce, "ncclAllReduce");
+    VFMGR_TRY(
+        auto opened,
+        Library::open(library, "so no all-reduce was run",
+                      "install NCCL from NVIDIA's CUDA repository: libnccl2 on Debian and "
+                      "Ubuntu, libnccl on RHEL; or name the folder of a Python environment's "
+                      "NCCL: LD_LIBRARY_PATH=SITE-PACKAGES/nvidia/nccl/lib vf-guest gpu test"));
+    auto nccl = std::make_unique<Nccl>(Nccl{{std::move(opened)}, {}});
+    auto const& calls = nccl->calls;
     int code = 0;
     if (calls.ncclGetVersion && calls.ncclGetVersion(&code) == nccl_success)
         nccl->version = nccl_version_text(code);
-    if (!symbols.missing().empty())
+    if (auto const& missing = calls.library.missing(); !missing.empty())
         return fail(Problem::unsupported,
                     fmt::format("NCCL {} ({}) is too old for this test: it has no {}",
-                                nccl->version, library, symbols.missing()),
+                                nccl->version, library, missing),
                     "install NCCL 2.4 or newer");
     return nccl;
 }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "api/types/problem.hpp"
@@ -27,22 +28,26 @@ inline constexpr int nccl_float32 = 7;             // ncclDataType_t
 inline constexpr int nccl_sum = 0;                 // ncclRedOp_t
 
 template <class... Arguments>
-using NcclCall = NcclResult (*)(Arguments...);
+using NcclCall = Function<Arguments...>;
 
 // Each member holds the symbol of its name.
 struct NcclCalls {
-    NcclCall<int*> ncclGetVersion;
-    char const* (*ncclGetErrorString)(NcclResult);
-    char const* (*ncclGetLastError)(NcclComm);  // since 2.13, else null
+    Library library;
+    NcclCall<int*> ncclGetVersion = library.need("ncclGetVersion");
+    char const* (*ncclGetErrorString)(NcclResult) = library.need("ncclGetErrorString");
+    // Since 2.13, else null.
+    char const* (*ncclGetLastError)(NcclComm) = library.maybe("ncclGetLastError");
 
-    NcclCall<NcclComm*, int, int const*> ncclCommInitAll;
-    NcclCall<NcclComm> ncclCommDestroy;
+    NcclCall<NcclComm*, int, int const*> ncclCommInitAll = library.need("ncclCommInitAll");
+    NcclCall<NcclComm> ncclCommDestroy = library.need("ncclCommDestroy");
     // Since 2.4.
-    NcclCall<NcclComm> ncclCommAbort;
-    NcclCall<NcclComm, NcclResult*> ncclCommGetAsyncError;
+    NcclCall<NcclComm> ncclCommAbort = library.need("ncclCommAbort");
+    NcclCall<NcclComm, NcclResult*> ncclCommGetAsyncError = library.need("ncclCommGetAsyncError");
 
-    NcclCall<> ncclGroupStart, ncclGroupEnd;
-    NcclCall<void const*, void*, std::size_t, int, int, NcclComm, CudaStream> ncclAllReduce;
+    NcclCall<> ncclGroupStart = library.need("ncclGroupStart");
+    NcclCall<> ncclGroupEnd = library.need("ncclGroupEnd");
+    NcclCall<void const*, void*, std::size_t, int, int, NcclComm, CudaStream> ncclAllReduce =
+        library.need("ncclAllReduce");
 };
 
 // NCCL, opened at run time and never closed: it has threads of its own. It uses the primary
@@ -50,18 +55,22 @@ struct NcclCalls {
 
 inline constexpr char const* nccl_library = "libnccl.so.2";
 
-class Nccl {
-  public:
+struct Nccl {
     // Fails with a remedy where the library is missing or too old.
     [[nodiscard]] static Result<std::unique_ptr<Nccl const>> open(
         std::string const& library = nccl_library);
 
-    NcclCalls calls{};
+    NcclCalls calls;
     std::string version;  // "2.27.3"
 
     // Describes a call that returned anything but 0: NCCL's explanation, and the remedy.
     [[nodiscard]] Error refusal(char const* call, NcclResult result) const;
     [[nodiscard]] Result<void> done(char const* call, NcclResult result) const;
+    template <class... A>
+    [[nodiscard]] Result<void> run(NcclCall<A...> const& call,
+                                   std::type_identity_t<A>... arguments) const {
+        return done(call.name(), call(arguments...));
+    }
 };
 
 // "2.27.3" for 22703, "2.8.4" for 2804: NCCL_VERSION_CODE counts differently since 2.9.

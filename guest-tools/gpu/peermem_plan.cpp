@@ -19,11 +19,6 @@ using checks::module_loaded;
 
 constexpr int branch_with_peermem = 470;
 
-Finding of_rule(std::string rule, Finding finding) {
-    finding.rule = std::move(rule);
-    return finding;
-}
-
 bool is_bad(Finding const& finding) {
     return finding.result == CheckResult::failed || finding.result == CheckResult::warning;
 }
@@ -127,13 +122,11 @@ void check_rdma(Machine const& machine, checks::Peermem const& peermem, PeermemP
              "the loaded ib_core is the kernel's own, without ib_register_peer_memory_client"});
         return;
     }
-    plan.hindrances.push_back(of_rule(
-        "gpu.peermem",
-        checks::failed(
-            "", "this RDMA stack has no ib_register_peer_memory_client",
-            checks::by_hand("install DOCA-OFED, then rebuild NVIDIA's modules; or use DMA-BUF: " +
-                            checks::judge_dma_buf(machine).why),
-            peermem.evidence)));
+    plan.hindrances.push_back(failed_by(
+        "gpu.peermem", "this RDMA stack has no ib_register_peer_memory_client",
+        checks::by_hand("install DOCA-OFED, then rebuild NVIDIA's modules; or use DMA-BUF: " +
+                        checks::judge_dma_buf(machine).why),
+        peermem.evidence));
 }
 
 // --- the module's file ---
@@ -259,6 +252,17 @@ PeermemPlan plan_card(Machine const& machine, PeermemOptions options) {
 }
 
 }  // namespace
+
+Finding of_rule(std::string rule, Finding finding) {
+    finding.rule = std::move(rule);
+    return finding;
+}
+
+Finding failed_by(std::string rule, std::string detail, Remedy remedy,
+                  std::vector<Evidence> evidence) {
+    return of_rule(std::move(rule),
+                   checks::failed("", std::move(detail), std::move(remedy), std::move(evidence)));
+}
 
 PeermemPlan peermem_plan(Machine const& machine, PeermemOptions options) {
     if (!machine.pci) {

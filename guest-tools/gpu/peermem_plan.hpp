@@ -39,6 +39,11 @@ struct PeermemPlan {
 struct PeermemOptions {
     bool despite_dma_buf = false;  // for programs that do not support DMA-BUF
 };
+// Returns the finding as one of that rule.
+[[nodiscard]] Finding of_rule(std::string rule, Finding finding);
+[[nodiscard]] Finding failed_by(std::string rule, std::string detail, Remedy remedy,
+                                std::vector<Evidence> evidence = {});
+
 [[nodiscard]] PeermemPlan peermem_plan(checks::Machine const& machine, PeermemOptions options);
 
 }  // namespace vfmgr::guest::gpu

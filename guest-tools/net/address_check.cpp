@@ -16,6 +16,7 @@
 #include <cstring>
 
 #include "api/os/descriptor.hpp"
+#include "api/os/file.hpp"
 #include "vfmgr/netlink/ip.hpp"
 
 namespace vfmgr::guest {
@@ -41,12 +42,9 @@ Result<ArpSettings> read_arp_settings(std::filesystem::path const& proc,
     ArpSettings found;
     for (auto const& [name, unused] : arp_settings_of_vf) {
         auto const file = setting_file(proc, ifname, name);
-        FileDescriptor const open(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-        std::array<char, 32> text{};
-        auto const got = open ? ::read(open.get(), text.data(), text.size()) : -1;
-        if (got <= 0) return fail(setting_failed(file, "read"));
-        std::string_view const line(text.data(), static_cast<std::size_t>(got));
-        found[name] = line.substr(0, line.find('\n'));
+        auto const text = read_file(file);
+        if (!text) return fail(setting_failed(file, "read"));
+        found[name] = text->substr(0, text->find('\n'));
     }
     return found;
 }

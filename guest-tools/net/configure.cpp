@@ -4,10 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
 
 #include "api/os/file.hpp"
 #include "api/types/json.hpp"
@@ -22,12 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Error not_written(std::string const& path) {
-    Error error{Problem::unavailable, fmt::format("{} can't be written", path),
-                "run vf-guest as root; /run must be writable"};
-    error.causes.push_back(errno_cause("write", errno));
-    return error;
-}
+constexpr mode_t readable_by_all = 0644;
 
 }  // namespace
 
@@ -67,14 +59,10 @@ Result<void> StateFolder::save(Configured const& configured) const {
     std::error_code failed;
     fs::create_directories(path_, failed);
     auto const target = file(configured.attachment);
-    auto const draft = target + ".new";
-    {
-        std::ofstream out(draft);
-        out << to_json_text(configured) << '\n';
-        if (!out.flush()) return fail(not_written(draft));
-    }
-    if (std::rename(draft.c_str(), target.c_str()) != 0) return fail(not_written(target));
-    return {};
+    auto saved = replace_file(target, to_json_text(configured) + "\n", readable_by_all);
+    if (saved) return {};
+    return fail({Problem::unavailable, fmt::format("{} can't be written", target),
+                 "run vf-guest as root; /run must be writable", std::move(saved.error().causes)});
 }
 
 void StateFolder::forget(std::string const& attachment) const {

@@ -2,6 +2,7 @@
 #include "guest-tools/net/find_vf.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/inotify.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -14,8 +15,8 @@
 #include <string>
 
 #include "api/os/descriptor.hpp"
+#include "api/os/process.hpp"
 #include "api/types/addresses.hpp"
-#include "guest-tools/net/child_process.hpp"
 #include "vfmgr/netlink/socket.hpp"
 
 namespace vfmgr::guest {
@@ -54,6 +55,23 @@ Result<void> await_udev(std::filesystem::path const& run, int ifindex, Deadline 
         }
     }
     return {};
+}
+
+Result<void> run_program(std::vector<std::string> const& arguments, Deadline deadline) {
+    auto const& program = arguments.front();
+    auto const child = spawn({.arguments = arguments});
+    if (!child)
+        return fail(Problem::unsupported,
+                    fmt::format("{} can't be run: {}", program, errno_name(child.error())),
+                    fmt::format("install {}", program));
+    auto const end = end_by(*child, deadline);
+    if (!end)
+        return fail(Problem::timed_out, program + " did not end in time and was killed",
+                    "check the kernel log: dmesg | tail");
+    if (end->well()) return {};
+    return fail(
+        Problem::unsupported, fmt::format("{} ended with {}", program, end->how),
+        fmt::format("run it by hand and read what it prints: {}", fmt::join(arguments, " ")));
 }
 
 namespace {

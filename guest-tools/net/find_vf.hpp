@@ -18,6 +18,12 @@ namespace vfmgr::guest {
 [[nodiscard]] Result<void> await_udev(std::filesystem::path const& run, int ifindex,
                                       Deadline deadline);
 
+// Runs another program of the VM and waits for it, no longer than a deadline. `arguments` begins
+// with the program, searched for in PATH. Fails when it can't be run, exits with another status
+// than 0, or has to be killed at the deadline. Any thread.
+[[nodiscard]] Result<void> run_program(std::vector<std::string> const& arguments,
+                                       Deadline deadline);
+
 // Loads kernel modules that RDMA needs, by modprobe. Any thread.
 
 // Succeeds when the module is present, loaded or built in.

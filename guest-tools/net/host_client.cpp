@@ -138,33 +138,23 @@ constexpr std::chrono::milliseconds pause_max{10'000};
 
 Result<std::unique_ptr<ConfigPoll>> ConfigPoll::start(http::Target const& host) {
     VFMGR_TRY(auto wake, make_event());
-    VFMGR_TRY(auto stop, make_event());
-    return std::unique_ptr<ConfigPoll>(new ConfigPoll(host, std::move(wake), std::move(stop)));
+    return std::unique_ptr<ConfigPoll>(new ConfigPoll(host, std::move(wake)));
 }
 
-ConfigPoll::ConfigPoll(http::Target const& host, FileDescriptor wake, FileDescriptor stop)
-    : host_(host), wake_(std::move(wake)), stop_(std::move(stop)) {
-    thread_ = std::thread([this] { run(); });
-}
+ConfigPoll::ConfigPoll(http::Target const& host, FileDescriptor wake)
+    : host_(host),
+      wake_(std::move(wake)),
+      thread_([this](std::stop_token const& stop) { run(stop); }) {}
 
-ConfigPoll::~ConfigPoll() {
-    raise_event(stop_);
-    thread_.join();
-}
-
-bool ConfigPoll::stopped_within(std::chrono::milliseconds time) const {
-    pollfd stop{stop_.get(), POLLIN, 0};
-    return ::poll(&stop, 1, static_cast<int>(time.count())) > 0;
-}
-
-void ConfigPoll::run() {
+void ConfigPoll::run(std::stop_token const& stop) {
     std::uint64_t revision = 0;
     auto pause = pause_min;
-    while (!stopped_within(std::chrono::milliseconds(0))) {
+    while (!stop.stop_requested()) {
         auto config = host_.config(poll_time, revision);
         if (!config) {
             put(std::move(config));
-            if (stopped_within(pause)) return;
+            std::unique_lock lock(mutex_);
+            pausing_.wait_for(lock, stop, pause, [] { return false; });
             pause = std::min(pause * 2, pause_max);
             continue;
         }

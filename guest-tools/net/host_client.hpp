@@ -4,9 +4,11 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <thread>
 
 #include "api/http/http.hpp"
@@ -84,29 +86,23 @@ class HostClient {
 
 class ConfigPoll {
   public:
-    // Creates the eventfds wake_ and stop_.
     [[nodiscard]] static Result<std::unique_ptr<ConfigPoll>> start(http::Target const& host);
-    ~ConfigPoll();
-    ConfigPoll(ConfigPoll const&) = delete;
-    ConfigPoll& operator=(ConfigPoll const&) = delete;
-
     [[nodiscard]] int fd() const { return wake_.get(); }
     // Returns what arrived since the last call: a configuration, or why the host could not be
     // queried.
     [[nodiscard]] std::optional<Result<GuestConfig>> take();
 
   private:
-    ConfigPoll(http::Target const& host, FileDescriptor wake, FileDescriptor stop);
-    void run();
+    ConfigPoll(http::Target const& host, FileDescriptor wake);
+    void run(std::stop_token const& stop);
     void put(Result<GuestConfig> config);
-    [[nodiscard]] bool stopped_within(std::chrono::milliseconds time) const;
 
     HostClient host_;
     FileDescriptor wake_;
-    FileDescriptor stop_;
     std::mutex mutex_;
+    std::condition_variable_any pausing_;  // until stopped
     std::optional<Result<GuestConfig>> newest_;
-    std::thread thread_;
+    std::jthread thread_;  // ends before the others
 };
 
 }  // namespace vfmgr::guest

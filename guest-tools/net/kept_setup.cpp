@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "api/os/file.hpp"
-#include "guest-tools/net/child_process.hpp"
+#include "guest-tools/net/find_vf.hpp"
 #include "vfmgr/netlink/ip.hpp"
 
 namespace vfmgr::guest {

@@ -82,39 +82,26 @@ double in_seconds(std::chrono::system_clock::duration time) {
 }
 
 // A test's figure, exported as a metric of its own: its value, multiplied and divided by these.
+// Both conversions are exact where the figure is: x * 0.000001 is not x / 1000000.
 struct Converted {
     char const* figure;
-    double times;
-    double divisor;
-    Family family;
+    double times, divisor;
+    char const* name;
+    char const* help;
 };
-
-// Both conversions are exact where the figure is: x * 0.000001 is not x / 1000000.
-std::array<Converted, 7> converted_figures() {
-    return {{{"bandwidth_mbps",
-              125'000,
-              1,
-              {"vf_guest_test_bandwidth_bytes_per_second", "Payload bandwidth of a test."}},
-             {"achieved_percent",
-              1,
-              100,
-              {"vf_guest_test_achieved_ratio",
-               "Bandwidth of a test divided by what the path can carry."}},
-             {"lost", 1, 1, {"vf_guest_test_lost_messages", "Datagrams that got no answer."}},
-             {"messages_per_s",
-              1,
-              1,
-              {"vf_guest_test_messages_per_second", "Rate of completed messages of a test."}},
-             {"round_trip_min_us",
-              1,
-              1'000'000,
-              {"vf_guest_test_round_trip_min_seconds", "Shortest round trip of a test."}},
-             {"mtu_bytes", 1, 1, {"vf_guest_test_mtu_bytes", "MTU that a test proved."}},
-             {"largest_mtu_bytes",
-              1,
-              1,
-              {"vf_guest_test_largest_mtu_bytes", "Largest MTU that still passed."}}}};
-}
+constexpr std::array converted_figures{
+    Converted{"bandwidth_mbps", 125'000, 1, "vf_guest_test_bandwidth_bytes_per_second",
+              "Payload bandwidth of a test."},
+    Converted{"achieved_percent", 1, 100, "vf_guest_test_achieved_ratio",
+              "Bandwidth of a test divided by what the path can carry."},
+    Converted{"lost", 1, 1, "vf_guest_test_lost_messages", "Datagrams that got no answer."},
+    Converted{"messages_per_s", 1, 1, "vf_guest_test_messages_per_second",
+              "Rate of completed messages of a test."},
+    Converted{"round_trip_min_us", 1, 1'000'000, "vf_guest_test_round_trip_min_seconds",
+              "Shortest round trip of a test."},
+    Converted{"mtu_bytes", 1, 1, "vf_guest_test_mtu_bytes", "MTU that a test proved."},
+    Converted{"largest_mtu_bytes", 1, 1, "vf_guest_test_largest_mtu_bytes",
+              "Largest MTU that still passed."}};
 
 struct Quantile {
     char const* figure;
@@ -135,7 +122,8 @@ std::string test_texts(std::vector<VfReport> const& reports) {
     Family latency("vf_guest_test_latency_seconds",
                    "Latency of messages: half a round trip; for reads and datagrams the whole.",
                    "summary");
-    auto converted = converted_figures();
+    std::vector<Family> converted;
+    for (auto const& each : converted_figures) converted.emplace_back(each.name, each.help);
     for (auto const& report : reports) {
         for (auto const& test : report.verification.tests) {
             auto const labels = vf_labels(report) + Labels{{"test", test.name}};
@@ -150,13 +138,15 @@ std::string test_texts(std::vector<VfReport> const& reports) {
                 if (auto const* value = figure(each.figure))
                     latency.set(labels + Labels{{"quantile", each.quantile}}, *value / 1'000'000);
             if (auto const* samples = figure("samples")) latency.set(labels, *samples, "_count");
-            for (auto& each : converted)
-                if (auto const* value = figure(each.figure))
-                    each.family.set(labels, *value * each.times / each.divisor);
+            for (std::size_t n = 0; n < converted.size(); ++n) {
+                auto const& [name, times, divisor, metric, help] = converted_figures[n];
+                if (auto const* value = figure(name))
+                    converted[n].set(labels, *value * times / divisor);
+            }
         }
     }
     auto text = verdicts.text() + checked.text() + wrong.text() + latency.text();
-    for (auto const& each : converted) text += each.family.text();
+    for (auto const& each : converted) text += each.text();
     return text;
 }
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <array>
@@ -206,11 +205,10 @@ Result<void> Resident::once() {
     return write_metrics(records_);
 }
 
-int Resident::poll_milliseconds() const {
+Deadline Resident::next_due() const {
     auto next = std::min(retry_at_, Steady::now() + std::chrono::hours(1));
     for (auto const& [run, until] : missing_until_) next = std::min(next, until);
-    auto const left = std::chrono::ceil<std::chrono::milliseconds>(next - Steady::now());
-    return static_cast<int>(std::max<long>(left.count(), 0));
+    return next;
 }
 
 void Resident::take(Result<GuestConfig> config) {
@@ -226,13 +224,10 @@ Result<void> Resident::watch(int stop_fd) {
     bool known = false;  // nothing is cleaned up before the host's first answer
     while (true) {
         auto const events = monitor.fds();
-        std::array<pollfd, 4> fds{{{stop_fd, POLLIN, 0},
-                                   {poll_->fd(), POLLIN, 0},
-                                   {events[0], POLLIN, 0},
-                                   {events[1], POLLIN, 0}}};
-        ::poll(fds.data(), fds.size(), poll_milliseconds());
-        if (fds[0].revents != 0) return {};
-        if (fds[2].revents != 0 || fds[3].revents != 0) VFMGR_CHECK(monitor.wait(Steady::now()));
+        VFMGR_CHECK(
+            await_readable(std::array{stop_fd, poll_->fd(), events[0], events[1]}, next_due()));
+        if (is_readable(stop_fd)) return {};
+        VFMGR_CHECK(monitor.wait(Steady::now()));
         if (auto config = poll_->take()) {
             known = known || config->has_value();
             take(std::move(*config));

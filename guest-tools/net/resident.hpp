@@ -65,7 +65,7 @@ class Resident {
     void give_up_on(GuestAttachment const& attachment);
     void report_failure(GuestAttachment const& attachment, std::string netdev, Error const& error);
     void failed(std::string const& what, Error const& error);
-    [[nodiscard]] int poll_milliseconds() const;
+    [[nodiscard]] Deadline next_due() const;
     [[nodiscard]] bool run_is_due(GuestAttachment const& attachment) const;
 
     http::Target target_;

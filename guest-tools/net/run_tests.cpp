@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <condition_variable>
+#include <cstddef>
+#include <latch>
 #include <mutex>
 #include <set>
 #include <system_error>
@@ -25,7 +26,9 @@ using Steady = std::chrono::steady_clock;
 // Longer than a busy host needs for the sessions ahead; after that, this guest reports an error.
 constexpr std::chrono::minutes session_patience{5};
 
-verify::StreamHost streams_of(HostClient& host, std::string const& session) {
+// Of the host, or of a served responder.
+template <class Host>
+verify::StreamHost streams_of(Host& host, std::string const& session) {
     return {[&host, session](StreamRequest const& request) {
                 return verify::await_turn<StreamOffer>(
                     [&] { return host.open_stream(session, request); },
@@ -92,18 +95,16 @@ namespace {
 // Where verifications that are ready wait for the others.
 class StartLine {
   public:
-    explicit StartLine(std::size_t expected) : missing_(expected) {}
+    explicit StartLine(std::size_t expected) : missing_(static_cast<std::ptrdiff_t>(expected)) {}
 
     void await(std::string const& attachment) {
-        std::unique_lock lock(mutex_);
-        there_.insert(attachment);
-        one_less();
-        wake_.wait(lock, [this] { return missing_ == 0; });
+        {
+            std::lock_guard const lock(mutex_);
+            there_.insert(attachment);
+        }
+        missing_.arrive_and_wait();
     }
-    void give_up() {
-        std::lock_guard const lock(mutex_);
-        one_less();
-    }
+    void give_up() { missing_.count_down(); }
     // The attachments that began with this one; none when it did not. After its end, all are known.
     [[nodiscard]] std::vector<std::string> others(std::string const& attachment) {
         std::lock_guard const lock(mutex_);
@@ -114,13 +115,8 @@ class StartLine {
     }
 
   private:
-    void one_less() {
-        --missing_;
-        wake_.notify_all();
-    }
+    std::latch missing_;
     std::mutex mutex_;
-    std::condition_variable wake_;
-    std::size_t missing_;
     std::set<std::string> there_;
 };
 
@@ -214,16 +210,6 @@ verify::SessionPermit permit_of(GuestAttachment const& attachment) {
     permit.path.reset();
     permit.profile = attachment.profile;
     return permit;
-}
-
-verify::StreamHost streams_of(serve::RemoteResponder const& remote, std::string const& session) {
-    return {
-        [&remote, session](StreamRequest const& request) {
-            return verify::await_turn<StreamOffer>(
-                [&] { return remote.open_stream(session, request); },
-                verify::wait_until(std::chrono::steady_clock::now() + verify::stream_patience));
-        },
-        [&remote, session](std::string const& stream) { remote.close_stream(session, stream); }};
 }
 
 }  // namespace

@@ -6,10 +6,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "api/types/text.hpp"
 #include "guest-tools/traffic/tally.hpp"
@@ -19,10 +21,6 @@ namespace {
 
 constexpr double rate_max = 10e12;
 constexpr std::size_t text_max = 32;
-
-bool is_digit(char ch) {
-    return ch >= '0' && ch <= '9';
-}
 
 // Takes k, m, g or t, and powers of 1024 with an i after them; leaves the unit.
 double take_prefix(std::string_view& unit) {
@@ -40,20 +38,13 @@ double take_prefix(std::string_view& unit) {
 // Takes digits, and a point with digits if there is a fraction; leaves the rest.
 std::optional<double> take_number(std::string_view& text) {
     double number = 0;
-    double scale = 0;  // of the next digit after the point
-    std::size_t digits = 0;
-    for (; !text.empty() && (is_digit(text.front()) || (text.front() == '.' && scale == 0));
-         text.remove_prefix(1)) {
-        if (text.front() == '.') {
-            scale = 0.1;
-            continue;
-        }
-        ++digits;
-        double const digit = text.front() - '0';
-        number = scale == 0 ? number * 10 + digit : number + digit * scale;
-        scale /= 10;
-    }
-    if (digits == 0) return std::nullopt;
+    // Neither a sign nor "inf" and "nan", which from_chars() takes, too.
+    if (text.empty() || std::string_view("0123456789.").find(text.front()) == text.npos)
+        return std::nullopt;
+    auto const [end, error] =
+        std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+    if (error != std::errc{}) return std::nullopt;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
     return number;
 }
 

@@ -141,15 +141,8 @@ Result<Opening> receive_opening(Control& control, ReceiveOptions const& options,
                 "give both ends the same --over");
 }
 
-Receiver::Options receiver_options(ReceiveOptions const& options, std::uint16_t port) {
-    static HostRings const main_memory;
-    return {options.local, port, options.ring,
-            options.rings != nullptr ? *options.rings : main_memory};
-}
-
 // Accepts a sender that has connected, or sends it the reason of the refusal.
-Result<Met> meet(FileDescriptor socket, ReceiveOptions const& options, std::uint16_t port,
-                 int stop) {
+Result<Met> meet(FileDescriptor socket, ReceiveOptions const& options, int stop) {
     Control control(std::move(socket), "sender");
     auto const refuse = [&](Error const& error) {
         Acceptance const refusal{.refusal = error};
@@ -158,7 +151,7 @@ Result<Met> meet(FileDescriptor socket, ReceiveOptions const& options, std::uint
     };
     auto opening = receive_opening(control, options, stop);
     if (!opening) return refuse(opening.error());
-    auto source = Receiver::open(receiver_options(options, options.port == 0 ? 0 : port), *opening);
+    auto source = Receiver::open(options, *opening);
     if (!source) return refuse(source.error());
     VFMGR_CHECK(control.send(to_json_text((*source)->acceptance()), Steady::now() + opening_wait));
     return Met{std::move(control), std::move(*opening), std::move(*source)};
@@ -188,7 +181,7 @@ Result<Met> await_sender(ReceiveOptions const& options, ReceiveEvents const& eve
                          "raise the limit of open files (ulimit -n), or free memory",
                          {errno_cause("accept4", errno)}});
         if (!socket) continue;  // the sender has gone again
-        auto met = meet(std::move(socket), options, port, stop);
+        auto met = meet(std::move(socket), options, stop);
         if (met) return met;
         if (is_readable(stop)) return fail(stopped());
         raise(events.refused, met.error());
@@ -198,7 +191,7 @@ Result<Met> await_sender(ReceiveOptions const& options, ReceiveEvents const& eve
 }  // namespace
 
 Result<Summary> receive(ReceiveOptions const& options, ReceiveEvents const& events, int stop) {
-    if (options.over) VFMGR_CHECK(Receiver::check(receiver_options(options, 0), *options.over));
+    if (options.over) VFMGR_CHECK(Receiver::check(options, *options.over));
     auto const until = options.time ? Steady::now() + *options.time : Deadline::max();
     VFMGR_TRY(auto met, await_sender(options, events, until, stop));
     raise(events.begun, met.opening, met.control.peer(), met.source->ring_place());

@@ -6,18 +6,9 @@
 #include <chrono>
 #include <functional>
 
-#include "guest-tools/traffic/ring.hpp"
+#include "guest-tools/traffic/receiver.hpp"
 
 namespace vfmgr::stream {
-
-struct ReceiveOptions {
-    IpAddress local;
-    std::uint16_t port = default_port;  // of TCP, and of UDP; 0: any free ones
-    std::optional<Over> over{};         // absent: as the sender requests
-    RingOptions ring{};
-    RingMaker const* rings = nullptr;                 // what the ring is made of; null: main memory
-    std::optional<std::chrono::milliseconds> time{};  // ends it, whatever has arrived
-};
 
 // Each of them may be empty.
 struct ReceiveEvents {

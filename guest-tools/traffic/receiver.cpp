@@ -27,7 +27,7 @@ constexpr std::size_t overhead_bytes = 1024;
 constexpr std::size_t buffer_bytes_min = 8 << 20;
 constexpr std::size_t buffer_bytes_max = 64 << 20;  // of the kernel's memory
 
-Error no_socket(Receiver::Options const& options, char const* call) {
+Error no_socket(ReceiveOptions const& options, char const* call) {
     int const error_number = errno;
     Error error{Problem::kernel_refused,
                 fmt::format("can't open a UDP socket on {} port {}", to_string(options.local),
@@ -55,7 +55,8 @@ void make_room(int fd, RingShape const& ring) {
 // The receiver's end of a stream over a UDP socket.
 class UdpReceiver final : public Receiver {
   public:
-    static Result<std::unique_ptr<Receiver>> open(Options const& options, Opening const& opening) {
+    static Result<std::unique_ptr<Receiver>> open(ReceiveOptions const& options,
+                                                  Opening const& opening) {
         VFMGR_TRY(auto const packets, stream::ring_packets(options.ring, opening, std::nullopt));
         RingShape const shape{run_number(opening.run), opening.packet_bytes, packets};
         bool const v4 = options.local.family == IpAddress::Family::v4;
@@ -66,7 +67,7 @@ class UdpReceiver final : public Receiver {
         auto const address = SocketAddress::of(options.local, options.port);
         if (::bind(fd.get(), address.get(), address.length) != 0)
             return fail(no_socket(options, "bind"));
-        VFMGR_TRY(auto ring, options.rings.make(shape, nullptr));
+        VFMGR_TRY(auto ring, options.make_ring(shape, nullptr));
         return std::make_unique<UdpReceiver>(std::move(fd), std::move(ring), packets);
     }
 
@@ -155,16 +156,17 @@ Result<std::uint32_t> receives_max(verify::Endpoint const& endpoint) {
 class UdReceiver final : public Receiver {
   public:
     // The opening has the sender's end.
-    static Result<std::unique_ptr<Receiver>> open(Options const& options, Opening const& opening) {
+    static Result<std::unique_ptr<Receiver>> open(ReceiveOptions const& options,
+                                                  Opening const& opening) {
         VFMGR_TRY(auto endpoint, verify::open_endpoint({options.local, {}}, verify::endpoint_wait));
         VFMGR_CHECK(check_ud_packet(endpoint, opening.packet_bytes));
         VFMGR_TRY(auto const most, receives_max(endpoint));
         VFMGR_TRY(auto const packets, stream::ring_packets(options.ring, opening, most));
         VFMGR_TRY(auto header, verify::RegisteredMemory::make(endpoint.pd.get(), ud_header_bytes,
                                                               IBV_ACCESS_LOCAL_WRITE, "headers"));
-        VFMGR_TRY(auto ring,
-                  options.rings.make({run_number(opening.run), opening.packet_bytes, packets},
-                                     &endpoint));
+        VFMGR_TRY(
+            auto ring,
+            options.make_ring({run_number(opening.run), opening.packet_bytes, packets}, &endpoint));
         verify::QueuePairOptions const size{verify::Transport::ud, 1, packets, 2};
         VFMGR_TRY(auto pair, verify::QueuePair::make(endpoint, size, 0));
         auto made = std::make_unique<UdReceiver>(std::move(endpoint), std::move(header),
@@ -234,15 +236,16 @@ class UdReceiver final : public Receiver {
 }  // namespace
 
 // Also runs before a sender connects: the user who starts a receiver is there to read why it can't.
-Result<void> Receiver::check(Options const& options, Over over) {
+Result<void> Receiver::check(ReceiveOptions const& options, Over over) {
     if (over == Over::udp) return {};
     VFMGR_TRY(auto const endpoint,
               verify::open_endpoint({options.local, {}}, verify::endpoint_wait));
-    VFMGR_CHECK(options.rings.make({0, endpoint.path_mtu, 1}, &endpoint));
+    VFMGR_CHECK(options.make_ring({0, endpoint.path_mtu, 1}, &endpoint));
     return {};
 }
 
-Result<std::unique_ptr<Receiver>> Receiver::open(Options const& options, Opening const& opening) {
+Result<std::unique_ptr<Receiver>> Receiver::open(ReceiveOptions const& options,
+                                                 Opening const& opening) {
     return opening.over == Over::ud ? UdReceiver::open(options, opening)
                                     : UdpReceiver::open(options, opening);
 }

@@ -2,8 +2,10 @@
 // Receives the packets of a traffic test, by UDP or as unreliable datagrams of RDMA. One thread.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 
 #include "api/types/addresses.hpp"
 #include "guest-tools/traffic/ring.hpp"
@@ -14,18 +16,21 @@ namespace vfmgr::stream {
 [[nodiscard]] Result<void> check_ud_packet(verify::Endpoint const& endpoint,
                                            std::uint32_t packet_bytes);
 
+struct ReceiveOptions {
+    IpAddress local;
+    std::uint16_t port = default_port;  // of TCP, and of UDP; 0: any free ones
+    RingOptions ring{};
+    MakeRing make_ring = make_host_ring;              // what the ring is made of
+    std::optional<Over> over{};                       // absent: as the sender requests
+    std::optional<std::chrono::milliseconds> time{};  // ends it, whatever has arrived
+};
+
 class Receiver {
   public:
-    struct Options {
-        IpAddress local;
-        std::uint16_t port = 0;  // of UDP; 0: any free one
-        RingOptions ring{};
-        RingMaker const& rings;
-    };
     // Checks whether packets can be received there at all, into that memory.
-    [[nodiscard]] static Result<void> check(Options const& options, Over over);
+    [[nodiscard]] static Result<void> check(ReceiveOptions const& options, Over over);
     // A failure here is reported to the sender.
-    [[nodiscard]] static Result<std::unique_ptr<Receiver>> open(Options const& options,
+    [[nodiscard]] static Result<std::unique_ptr<Receiver>> open(ReceiveOptions const& options,
                                                                 Opening const& opening);
     virtual ~Receiver() = default;
     // Returns what the sender needs to know.

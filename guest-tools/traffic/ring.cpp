@@ -89,8 +89,8 @@ class HostRing final : public RingMemory {
 
 }  // namespace
 
-Result<std::unique_ptr<RingMemory>> HostRings::make(RingShape const& shape,
-                                                    verify::Endpoint const* endpoint) const {
+Result<std::unique_ptr<RingMemory>> make_host_ring(RingShape const& shape,
+                                                   verify::Endpoint const* endpoint) {
     auto const bytes = Ring::stride(shape.packet_bytes) * shape.packets;
     if (endpoint == nullptr) return std::make_unique<HostRing>(shape, bytes);
     VFMGR_TRY(auto memory, verify::RegisteredMemory::make(endpoint->pd.get(), bytes,

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -75,19 +76,12 @@ class RingMemory {
     [[nodiscard]] virtual Result<void> take(std::span<Arrival const> arrived, Tally& tally) = 0;
 };
 
-class RingMaker {
-  public:
-    virtual ~RingMaker() = default;
-    // `endpoint`: its pd outlives the ring; null: a socket writes.
-    [[nodiscard]] virtual Result<std::unique_ptr<RingMemory>> make(
-        RingShape const& shape, verify::Endpoint const* endpoint) const = 0;
-};
+// `endpoint`: its pd outlives the ring; null: a socket writes.
+using MakeRing = std::function<Result<std::unique_ptr<RingMemory>>(
+    RingShape const& shape, verify::Endpoint const* endpoint)>;
 
-// Makes rings in main memory.
-class HostRings final : public RingMaker {
-  public:
-    [[nodiscard]] Result<std::unique_ptr<RingMemory>> make(
-        RingShape const& shape, verify::Endpoint const* endpoint) const override;
-};
+// Makes a ring in main memory.
+[[nodiscard]] Result<std::unique_ptr<RingMemory>> make_host_ring(RingShape const& shape,
+                                                                 verify::Endpoint const* endpoint);
 
 }  // namespace vfmgr::stream

@@ -116,9 +116,7 @@ Result<Summary> send(SendOptions const& options, std::function<void(Opening cons
     opening.run = random_hex(8);
     opening.over = options.over;
     opening.chunk = options.chunk;
-    VFMGR_TRY(auto const sender,
-              Sender::open({options.over, control.local(), options.to, options.packet_bytes,
-                            options.chunk, run_number(opening.run)}));
+    VFMGR_TRY(auto const sender, Sender::open(options, control.local(), run_number(opening.run)));
     opening.packet_bytes = sender->packet_bytes();
     opening.pair = sender->end();
     auto const until = Steady::now() + accept_wait;

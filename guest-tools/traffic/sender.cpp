@@ -27,20 +27,22 @@ namespace {
 constexpr std::uint32_t usual_mtu = 1500;
 constexpr int room_wait_ms = 10'000;
 
-bool is_v4(Sender::Options const& options) {
+// Below, `options.local` is set: the address of the control connection.
+
+bool is_v4(SendOptions const& options) {
     return options.to.family == IpAddress::Family::v4;
 }
 
-Error no_sender(Sender::Options const& options, char const* call, int error_number) {
+Error no_sender(SendOptions const& options, char const* call, int error_number) {
     return {Problem::kernel_refused,
-            fmt::format("can't open a UDP socket from {} to {}", to_string(options.local),
+            fmt::format("can't open a UDP socket from {} to {}", to_string(*options.local),
                         to_string(options.to)),
             fmt::format("check the route: ip route get {}", to_string(options.to)),
             {errno_cause(call, error_number)}};
 }
 
 // DO rather than PROBE: respects the MTU that the path has reported, and fails here.
-int forbid_fragments(int fd, Sender::Options const& options) {
+int forbid_fragments(int fd, SendOptions const& options) {
     if (is_v4(options)) {
         int const discover = IP_PMTUDISC_DO;
         return ::setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &discover, sizeof discover);
@@ -50,7 +52,7 @@ int forbid_fragments(int fd, Sender::Options const& options) {
 }
 
 // Returns the MTU for a connected socket; 0 when the kernel does not report it.
-std::uint32_t path_mtu(int fd, Sender::Options const& options) {
+std::uint32_t path_mtu(int fd, SendOptions const& options) {
     int mtu = 0;
     socklen_t length = sizeof mtu;
     int const failed = is_v4(options) ? ::getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &length)
@@ -61,18 +63,18 @@ std::uint32_t path_mtu(int fd, Sender::Options const& options) {
 // The sender's end of a stream over a UDP socket. Never fragmented.
 class UdpSender final : public Sender {
   public:
-    static Result<std::unique_ptr<Sender>> open(Options const& options) {
+    static Result<std::unique_ptr<Sender>> open(SendOptions const& options, std::uint64_t run) {
         FileDescriptor fd(
             ::socket(is_v4(options) ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
         if (!fd) return fail(no_sender(options, "socket", errno));
-        auto const local = SocketAddress::of(options.local, 0);
+        auto const local = SocketAddress::of(*options.local, 0);
         if (::bind(fd.get(), local.get(), local.length) != 0)
             return fail(no_sender(options, "bind", errno));
         if (forbid_fragments(fd.get(), options) != 0)
             return fail(no_sender(options, "setsockopt IP_MTU_DISCOVER", errno));
         auto const bytes = options.packet_bytes.value_or(
             static_cast<std::uint32_t>(verify::full_datagram_bytes(usual_mtu, options.to.family)));
-        auto made = std::make_unique<UdpSender>(std::move(fd), options, bytes);
+        auto made = std::make_unique<UdpSender>(std::move(fd), options, bytes, run);
         // Any port will do: the MTU is the path's.
         VFMGR_CHECK(made->connect(default_port));
         auto const mtu = path_mtu(made->socket_.get(), options);
@@ -81,15 +83,17 @@ class UdpSender final : public Sender {
         return made;
     }
 
-    UdpSender(FileDescriptor socket, Options const& options, std::uint32_t packet_bytes)
+    UdpSender(FileDescriptor socket, SendOptions const& options, std::uint32_t packet_bytes,
+              std::uint64_t run)
         : Sender(packet_bytes),
           socket_(std::move(socket)),
           options_(options),
+          run_(run),
           memory_(std::size_t{packet_bytes} * options.chunk),
           sges_(options.chunk),
           messages_(options.chunk) {
         for (std::uint64_t i = 0; i < options.chunk; ++i) {
-            prepare_packet(packet(i), options.run);
+            prepare_packet(packet(i), run);
             sges_[i] = {packet(i).data(), packet(i).size()};
         }
     }
@@ -98,7 +102,7 @@ class UdpSender final : public Sender {
 
     Result<void> send(std::uint64_t first, std::uint64_t count) override {
         for (std::uint64_t i = 0; i < count; ++i) {
-            number_packet(packet(i), options_.run, first + i);
+            number_packet(packet(i), run_, first + i);
             messages_[i] = {};
             messages_[i].msg_hdr.msg_iov = &sges_[i];
             messages_[i].msg_hdr.msg_iovlen = 1;
@@ -165,7 +169,8 @@ class UdpSender final : public Sender {
     }
 
     FileDescriptor socket_;
-    Options options_;
+    SendOptions const options_;
+    std::uint64_t const run_;
     std::uint64_t filtered_ = 0;
     std::vector<std::byte> memory_;  // for one chunk
     std::vector<iovec> sges_;
@@ -180,8 +185,9 @@ constexpr std::chrono::seconds chunk_wait{10};
 // which only the last has a completion.
 class UdSender final : public Sender {
   public:
-    static Result<std::unique_ptr<Sender>> open(Options const& options) {
-        VFMGR_TRY(auto endpoint, verify::open_endpoint({options.local, {}}, verify::endpoint_wait));
+    static Result<std::unique_ptr<Sender>> open(SendOptions const& options, std::uint64_t run) {
+        VFMGR_TRY(auto endpoint,
+                  verify::open_endpoint({*options.local, {}}, verify::endpoint_wait));
         auto const packet_bytes = options.packet_bytes.value_or(endpoint.path_mtu);
         VFMGR_CHECK(check_ud_packet(endpoint, packet_bytes));
         auto const slots = options.chunk * chunks_kept;
@@ -191,18 +197,18 @@ class UdSender final : public Sender {
         verify::QueuePairOptions const size{verify::Transport::ud, slots, 0};
         VFMGR_TRY(auto pair, verify::QueuePair::make(endpoint, size, 0));
         return std::make_unique<UdSender>(std::move(endpoint), std::move(memory), std::move(pair),
-                                          options, packet_bytes);
+                                          options, packet_bytes, run);
     }
 
     UdSender(verify::Endpoint endpoint, verify::RegisteredMemory memory, verify::QueuePair pair,
-             Options const& options, std::uint32_t packet_bytes)
+             SendOptions const& options, std::uint32_t packet_bytes, std::uint64_t run)
         : Sender(packet_bytes),
           endpoint_(std::move(endpoint)),
           memory_(std::move(memory)),
           pair_(std::move(pair)),
           slots_({memory_.bytes(), memory_.local_key()}, packet_bytes, options.chunk * chunks_kept),
           chunk_(options.chunk),
-          run_(options.run),
+          run_(run),
           requests_(options.chunk),
           sges_(options.chunk) {
         for (std::uint32_t i = 0; i < slots_.count(); ++i)
@@ -271,8 +277,10 @@ class UdSender final : public Sender {
 
 }  // namespace
 
-Result<std::unique_ptr<Sender>> Sender::open(Options const& options) {
-    return options.over == Over::ud ? UdSender::open(options) : UdpSender::open(options);
+Result<std::unique_ptr<Sender>> Sender::open(SendOptions options, IpAddress const& local,
+                                             std::uint64_t run) {
+    options.local = local;
+    return options.over == Over::ud ? UdSender::open(options, run) : UdpSender::open(options, run);
 }
 
 }  // namespace vfmgr::stream

@@ -2,6 +2,7 @@
 // Sends the packets of a traffic test, by UDP or as unreliable datagrams of RDMA. One thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,18 +12,27 @@
 
 namespace vfmgr::stream {
 
+struct SendOptions {
+    IpAddress to;
+    std::uint16_t port = default_port;
+    std::optional<IpAddress> local{};  // absent: the kernel chooses
+    Over over = Over::udp;
+    // Absent: over udp what fits an MTU of 1500, over ud what fits a datagram.
+    std::optional<std::uint32_t> packet_bytes{};
+    std::uint32_t chunk = 16;
+    std::uint64_t bits_per_second = 100'000'000;        // of packets, without headers
+    std::optional<std::uint64_t> packets_per_second{};  // instead of bits_per_second
+    std::chrono::milliseconds time{10'000};
+    std::optional<std::uint64_t> packets{};  // instead of time
+};
+
 class Sender {
   public:
-    struct Options {
-        Over over = Over::udp;
-        IpAddress local, to;
-        std::optional<std::uint32_t> packet_bytes;  // absent: the longest that usually fits
-        std::uint32_t chunk = 1;
-        std::uint64_t run = 0;
-    };
-    // Fails where the packets don't fit the path's MTU, as far as it is known here: they are never
-    // fragmented.
-    [[nodiscard]] static Result<std::unique_ptr<Sender>> open(Options const& options);
+    // `local` is the address that the receiver knows. Fails where the packets don't fit the path's
+    // MTU, as far as it is known here: they are never fragmented.
+    [[nodiscard]] static Result<std::unique_ptr<Sender>> open(SendOptions options,
+                                                              IpAddress const& local,
+                                                              std::uint64_t run);
     virtual ~Sender() = default;
     [[nodiscard]] std::uint32_t packet_bytes() const { return packet_bytes_; }
     // With ud: what the receiver needs to know.

@@ -8,8 +8,7 @@
 #include <cmath>
 
 #include "api/types/json.hpp"
-#include "guest-tools/gpu/all_reduce_rank.hpp"
-#include "guest-tools/gpu/gpu_memory.hpp"
+#include "guest-tools/gpu/gpu_buffer.hpp"
 #include "tests/unit/guest-tools/standin_gpu.hpp"
 
 namespace vfmgr::guest::gpu {
@@ -156,7 +155,7 @@ TEST_F(AllReduceHere, IsSkippedWithAnOldNccl) {
 
 TEST_F(AllReduceHere, TakesAnEighthOfWhatIsFree) {
     auto const context = GpuContext::open(*standin_.cuda, gpus_[1].device).value();
-    auto const taken = GpuMemory::allocate(context, Allocation::plain,
+    auto const taken = GpuBuffer::allocate(context, Allocation::plain,
                                            context.free_bytes().value() - 2 * mebibyte);
     ASSERT_TRUE(taken) << taken.error().detail;
     auto const result = run("right");

@@ -154,7 +154,9 @@ Result<stream::Summary> streamed(std::string const& personality) {
         options.port = 0;
         options.time = 20s;
         options.ring.chunks = 10;  // so it wraps around
-        options.rings = rings.get();
+        options.make_ring = [&](auto const& shape, auto const* endpoint) {
+            return rings->make(shape, endpoint);
+        };
         stream::ReceiveEvents events;
         events.ready = [&](std::uint16_t endpoint) { ready.set_value(endpoint); };
         events.begun = [&](stream::Opening const&, IpAddress const&,

@@ -84,7 +84,8 @@ SendOptions spec_for(Receiver const& receiver) {
 }
 
 std::unique_ptr<Sender> open_sender(std::uint32_t packet_bytes, std::uint64_t run) {
-    return Sender::open({Over::udp, loopback, loopback, packet_bytes, 1, run}).value();
+    SendOptions const options{.to = loopback, .packet_bytes = packet_bytes, .chunk = 1};
+    return Sender::open(options, loopback, run).value();
 }
 
 // A sender that sends the given packets.
@@ -339,11 +340,10 @@ TEST(StreamLoopback, APortThatIsTakenAndAnAddressThatIsNotHereAreNamed) {
     auto const nowhere = receive(options, {}, -1);
     EXPECT_EQ(nowhere.error().causes.at(0).code, "EADDRNOTAVAIL");
     EXPECT_EQ(nowhere.error().remedy, "name an address that a netdev here has: ip -brief address");
-    HostRings const rings;
     Opening const short_packets{.run = "0000000000000001", .packet_bytes = 64};
-    auto const first = stream::Receiver::open({loopback, 0, {}, rings}, short_packets).value();
+    auto const first = stream::Receiver::open({loopback, 0}, short_packets).value();
     auto const port = first->acceptance().udp_port.value();
-    auto const second = stream::Receiver::open({loopback, port, {}, rings}, short_packets);
+    auto const second = stream::Receiver::open({loopback, port}, short_packets);
     EXPECT_EQ(second.error().causes.at(0).code, "EADDRINUSE");
     EXPECT_NE(second.error().remedy.find("ss -ulpn"), std::string::npos);
 }
@@ -352,8 +352,8 @@ TEST(StreamLoopback, APortThatIsTakenAndAnAddressThatIsNotHereAreNamed) {
 TEST(StreamLoopback, PacketsBeyondThePathsMtuAreRefusedWithTheLongest) {
     auto const v6 = IpAddress::parse("::1").value();
     if (!interop::listen_tcp({v6, 0, {}})) GTEST_SKIP() << "there is no IPv6 here";
-    EXPECT_TRUE(Sender::open({Over::udp, v6, v6, 65'488, 1, 1}));
-    auto const refused = Sender::open({Over::udp, v6, v6, 65'489, 1, 1});
+    EXPECT_TRUE(Sender::open({.to = v6, .packet_bytes = 65'488}, v6, 1));
+    auto const refused = Sender::open({.to = v6, .packet_bytes = 65'489}, v6, 1);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::unsupported);
     EXPECT_EQ(refused.error().detail,
@@ -367,10 +367,8 @@ TEST(StreamLoopback, PacketsBeyondThePathsMtuAreRefusedWithTheLongest) {
 TEST(StreamLoopback, WhatTheSocketLosesIsToldExactly) {
     constexpr std::uint32_t bytes = 60'000;
     constexpr std::uint64_t count = 3000;
-    HostRings const rings;
     Opening const opening{.run = "0000000000000063", .packet_bytes = bytes};
-    auto const source =
-        stream::Receiver::open({loopback, 0, {.chunks = 4}, rings}, opening).value();
+    auto const source = stream::Receiver::open({loopback, 0, {.chunks = 4}}, opening).value();
     auto const sender = open_sender(bytes, 99);
     ASSERT_TRUE(sender->aim(source->acceptance()));
     for (std::uint64_t i = 0; i < count; ++i) ASSERT_TRUE(sender->send(i, 1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory, exports and the payload's kernels, on the stand-in.
-#include "guest-tools/gpu/gpu_memory.hpp"
+#include "guest-tools/gpu/gpu_buffer.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -21,18 +21,18 @@ using verify::Payload;
 
 constexpr std::size_t mebibyte = 1U << 20U;
 
-class GpuMemoryOf : public testing::TestWithParam<Allocation> {
+class GpuBufferOf : public testing::TestWithParam<Allocation> {
   protected:
     StandinGpu const standin_;
     GpuContext const context_ = GpuContext::open(*standin_.cuda, standin_.gpu.device).value();
     std::size_t const free_ = context_.free_bytes().value();
     std::size_t const descriptors_ = open_descriptors();
 };
-INSTANTIATE_TEST_SUITE_P(Both, GpuMemoryOf, testing::Values(Allocation::plain, Allocation::vmm));
+INSTANTIATE_TEST_SUITE_P(Both, GpuBufferOf, testing::Values(Allocation::plain, Allocation::vmm));
 
-TEST_P(GpuMemoryOf, ComesBack) {
+TEST_P(GpuBufferOf, ComesBack) {
     {
-        auto const memory = GpuMemory::allocate(context_, GetParam(), 100).value();
+        auto const memory = GpuBuffer::allocate(context_, GetParam(), 100).value();
         EXPECT_GE(memory.range().bytes, 100U);
         EXPECT_LT(context_.free_bytes().value(), free_);
     }
@@ -40,10 +40,10 @@ TEST_P(GpuMemoryOf, ComesBack) {
     EXPECT_EQ(open_descriptors(), descriptors_);
 }
 
-TEST_P(GpuMemoryOf, ThatDoesNotFitIsRefusedAndLeavesNothing) {
+TEST_P(GpuBufferOf, ThatDoesNotFitIsRefusedAndLeavesNothing) {
     // The first size has addresses but no memory; the second has not even addresses.
     for (auto const bytes : {free_ + 2 * mebibyte, std::size_t{1} << 50U}) {
-        auto const none = GpuMemory::allocate(context_, GetParam(), bytes);
+        auto const none = GpuBuffer::allocate(context_, GetParam(), bytes);
         ASSERT_FALSE(none) << bytes;
         EXPECT_EQ(none.error().problem, Problem::limit_exceeded);
         EXPECT_THAT(none.error().remedy, HasSubstr("--size"));
@@ -52,9 +52,9 @@ TEST_P(GpuMemoryOf, ThatDoesNotFitIsRefusedAndLeavesNothing) {
     }
 }
 
-TEST_P(GpuMemoryOf, IsExportedInWholePages) {
+TEST_P(GpuBufferOf, IsExportedInWholePages) {
     auto const page = host_page_bytes();
-    auto const memory = GpuMemory::allocate(context_, GetParam(), mebibyte).value();
+    auto const memory = GpuBuffer::allocate(context_, GetParam(), mebibyte).value();
     auto const made =
         export_dma_buf(context_, {memory.range().address + page + 100, 2 * page}).value();
     EXPECT_EQ(made.range.pages.address, memory.range().address + page);
@@ -66,9 +66,9 @@ TEST_P(GpuMemoryOf, IsExportedInWholePages) {
     EXPECT_EQ(exporter_of(made.descriptor.get()).value_or(""), by_kernel ? "udmabuf" : "");
 }
 
-TEST_P(GpuMemoryOf, IsAsBeforeAfterTenThousandExports) {
+TEST_P(GpuBufferOf, IsAsBeforeAfterTenThousandExports) {
     for (int round = 0; round < 10'000; ++round) {
-        auto const memory = GpuMemory::allocate(context_, GetParam(), 65'536).value();
+        auto const memory = GpuBuffer::allocate(context_, GetParam(), 65'536).value();
         auto const made = export_dma_buf(context_, memory.range()).value();
         ASSERT_GE(made.descriptor.get(), 0);
     }
@@ -76,9 +76,9 @@ TEST_P(GpuMemoryOf, IsAsBeforeAfterTenThousandExports) {
     EXPECT_EQ(open_descriptors(), descriptors_);
 }
 
-TEST_P(GpuMemoryOf, TellsDamageByItsPlace) {
+TEST_P(GpuBufferOf, TellsDamageByItsPlace) {
     auto const kernels = GpuPayload::load(context_).value();
-    auto const memory = GpuMemory::allocate(context_, GetParam(), mebibyte).value();
+    auto const memory = GpuBuffer::allocate(context_, GetParam(), mebibyte).value();
     Chunks const chunks{100, 64};
     auto const payload = Payload::secret(7);
     ASSERT_TRUE(memory.set(std::byte{0xa5}, mebibyte));
@@ -113,9 +113,9 @@ TEST_P(GpuMemoryOf, TellsDamageByItsPlace) {
 }
 
 // As the stand-in NIC judges it (tests/standin/nic.cpp).
-TEST_P(GpuMemoryOf, IsToBeFoundInItsExportAtTheOffset) {
+TEST_P(GpuBufferOf, IsToBeFoundInItsExportAtTheOffset) {
     auto const page = host_page_bytes();
-    auto const memory = GpuMemory::allocate(context_, GetParam(), mebibyte).value();
+    auto const memory = GpuBuffer::allocate(context_, GetParam(), mebibyte).value();
     auto const expected = memory.range().address + page + 100;
     auto const made = export_dma_buf(context_, {expected, 2 * page}).value();
     auto const descriptor = made.descriptor.get();
@@ -125,7 +125,7 @@ TEST_P(GpuMemoryOf, IsToBeFoundInItsExportAtTheOffset) {
     EXPECT_FALSE(standin::holds(descriptor, made.range.offset, 3 * page, expected)) << "too long";
     std::size_t const all = ~std::size_t{0};
     EXPECT_FALSE(standin::holds(descriptor, all, 2, expected)) << "its end is past the last number";
-    auto const other = GpuMemory::allocate(context_, GetParam(), mebibyte).value();
+    auto const other = GpuBuffer::allocate(context_, GetParam(), mebibyte).value();
     EXPECT_FALSE(standin::holds(descriptor, 0, page, other.range().address));
 }
 
@@ -145,7 +145,7 @@ TEST(DmaBuf, OfAnOldDriverIsNamed) {
     StandinGpu const standin("h200", STANDIN_CUDA_OLD);
     auto const context = GpuContext::open(*standin.cuda, standin.gpu.device).value();
     EXPECT_FALSE(context.syncs_all());
-    auto const memory = GpuMemory::allocate(context, Allocation::plain, 1).value();
+    auto const memory = GpuBuffer::allocate(context, Allocation::plain, 1).value();
     auto const refused = export_dma_buf(context, memory.range());
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error().detail, HasSubstr("(CUDA 10.2) has no DMA-BUF"));
