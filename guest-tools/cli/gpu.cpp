@@ -248,18 +248,8 @@ int leave_at_boot(Options const& options) {
 }
 
 int status_of(PeermemEnd end) {
-    switch (end) {
-        case PeermemEnd::not_needed:
-        case PeermemEnd::was_loaded:
-        case PeermemEnd::loaded:
-            return 0;
-        case PeermemEnd::not_in_time:
-            return exit_code(Problem::timed_out);
-        case PeermemEnd::impossible:
-        case PeermemEnd::refused:
-            break;
-    }
-    return 1;
+    if (end == PeermemEnd::not_in_time) return exit_code(Problem::timed_out);
+    return end == PeermemEnd::impossible || end == PeermemEnd::refused ? 1 : 0;
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 namespace vfmgr::guest::gpu {
 namespace {
 
@@ -28,21 +30,13 @@ std::string writes_text(GpuInfo const& gpu) {
 }
 
 char const* distance_text(PciDistance distance) {
-    switch (distance) {
-        case PciDistance::pix:
-            return "at most one PCI switch is between them";
-        case PciDistance::pxb:
-            return "several PCI switches are between them";
-        case PciDistance::phb:
-            return "a host bridge is between them";
-        case PciDistance::node:
-            return "two host bridges of one NUMA node are between them";
-        case PciDistance::sys:
-            return "the link between two NUMA nodes is between them";
-        case PciDistance::unknown:
-            break;
-    }
-    return "their distance is unknown here";
+    constexpr std::array texts{"their distance is unknown here",
+                               "the link between two NUMA nodes is between them",
+                               "two host bridges of one NUMA node are between them",
+                               "a host bridge is between them",
+                               "several PCI switches are between them",
+                               "at most one PCI switch is between them"};
+    return texts.at(static_cast<std::size_t>(distance));
 }
 
 std::string nic_text(GpuInfo const& gpu) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -82,18 +83,12 @@ std::string place_text(Summary const& summary) {
     return text;
 }
 
-std::string end_text(End end) {
-    switch (end) {
-        case End::sent:
-            return {};
-        case End::sender_gone:
-            return "end        the sender disconnected before it reported its end\n";
-        case End::time_over:
-            return "end        the receiver reached its time limit\n";
-        case End::stopped:
-            return "end        the receiver was stopped\n";
-    }
-    return {};
+char const* end_text(End end) {
+    constexpr std::array texts{"",
+                               "end        the sender disconnected before it reported its end\n",
+                               "end        the receiver reached its time limit\n",
+                               "end        the receiver was stopped\n"};
+    return texts.at(static_cast<std::size_t>(end));
 }
 
 }  // namespace

@@ -158,7 +158,8 @@ TEST(State, AnUnwritableFolderIsNamed) {
     put(folder.file("file"), "");
     auto const saved = StateFolder(folder.file("file/state")).save(had());
     ASSERT_FALSE(saved);
-    EXPECT_THAT(saved.error().detail, testing::HasSubstr("/file/state/3f9c2b1d.json.new"));
+    EXPECT_THAT(saved.error().detail,
+                testing::HasSubstr("/file/state/3f9c2b1d.json can't be written"));
 }
 
 TEST(Sysfs, DriverlessFunctionsExplainAMissingNetdev) {
