@@ -17,25 +17,35 @@
 namespace vfmgr {
 namespace {
 
-std::optional<MacAddress> parse_octets(std::string_view text) {
-    constexpr std::size_t length = 17;  // "xx:xx:xx:xx:xx:xx"
-    if (text.size() != length) return std::nullopt;
-    char const separator = text[2];
-    if (separator != ':' && separator != '-') return std::nullopt;
-    MacAddress mac;
-    for (std::size_t i = 0; i < mac.octets.size(); ++i) {
-        auto const octet =
-            parse_digits(text.substr(i * 3, 2), {.base = 16, .digits_min = 2, .digits_max = 2});
-        if (!octet || (i > 0 && text[i * 3 - 1] != separator)) return std::nullopt;
-        mac.octets[i] = static_cast<std::uint8_t>(*octet);
+// Parses `groups` groups of `digits` hexadecimal digits each, with `separator` between them.
+std::optional<std::uint64_t> parse_groups(std::string_view text, std::size_t groups,
+                                          std::size_t digits, char separator) {
+    if (text.size() != groups * digits + groups - 1) return std::nullopt;
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < groups; ++i) {
+        auto const at = i * (digits + 1);
+        auto const group = parse_digits(text.substr(at, digits),
+                                        {.base = 16, .digits_min = digits, .digits_max = digits});
+        if (!group || (i > 0 && text[at - 1] != separator)) return std::nullopt;
+        value = value << (digits * 4) | *group;
     }
-    return mac;
+    return value;
+}
+
+template <std::size_t count>
+std::array<std::uint8_t, count> octets_of(std::uint64_t value) {
+    std::array<std::uint8_t, count> octets{};
+    for (auto octet = octets.rbegin(); octet != octets.rend(); ++octet, value >>= 8U)
+        *octet = static_cast<std::uint8_t>(value);
+    return octets;
 }
 
 }  // namespace
 
 Result<MacAddress> MacAddress::parse(std::string_view text) {
-    if (auto const mac = parse_octets(text)) return *mac;
+    for (char const separator : {':', '-'})
+        if (auto const value = parse_groups(text, 6, 2, separator))
+            return MacAddress{octets_of<6>(*value)};
     return fail(Problem::invalid_request,
                 fmt::format("{} is not a MAC address such as 02:1a:4b:00:00:01", quoted(text)),
                 "give six octets of two hexadecimal digits with ':' between them");
@@ -47,26 +57,11 @@ std::string to_string(MacAddress const& mac) {
 
 namespace {
 
-// Parses `groups` groups of `digits` hexadecimal digits each, separated by ':'.
-std::optional<std::uint64_t> parse_groups(std::string_view text, std::size_t groups,
-                                          std::size_t digits) {
-    if (text.size() != groups * digits + groups - 1) return std::nullopt;
-    std::uint64_t value = 0;
-    for (std::size_t i = 0; i < groups; ++i) {
-        auto const at = i * (digits + 1);
-        auto const group = parse_digits(text.substr(at, digits),
-                                        {.base = 16, .digits_min = digits, .digits_max = digits});
-        if (!group || (i > 0 && text[at - 1] != ':')) return std::nullopt;
-        value = value << (digits * 4) | *group;
-    }
-    return value;
-}
-
 std::optional<std::uint64_t> parse_value(std::string_view text) {
     if (text.starts_with("0x"))
         return parse_digits(text.substr(2), {.base = 16, .digits_min = 16, .digits_max = 16});
-    if (auto const octets = parse_groups(text, 8, 2)) return octets;
-    return parse_groups(text, 4, 4);
+    if (auto const octets = parse_groups(text, 8, 2, ':')) return octets;
+    return parse_groups(text, 4, 4, ':');
 }
 
 }  // namespace
@@ -79,10 +74,7 @@ Result<Guid> Guid::parse(std::string_view text) {
 }
 
 std::string to_string(Guid const& guid) {
-    std::array<std::uint8_t, 8> octets{};
-    for (std::size_t i = 0; i < octets.size(); ++i)
-        octets[i] = static_cast<std::uint8_t>(guid.value >> (56 - i * 8));
-    return colon_hex(octets);
+    return colon_hex(octets_of<8>(guid.value));
 }
 
 template <class F, Of<Vlan> V>

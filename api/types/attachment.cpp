@@ -168,10 +168,6 @@ void fields(F& f, V& certificate) {
     f.nullable("counters", certificate.counters);
 }
 
-template struct Json<CertificateMark>;
-template struct Json<VfReset>;
-template struct Json<Restored>;
-template struct Json<RotatedAddresses>;
 template struct Json<Certificate>;
 
 }  // namespace vfmgr

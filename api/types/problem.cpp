@@ -8,44 +8,46 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "api/types/enum_names.hpp"
+
 namespace vfmgr {
 namespace {
 
 struct Row {
     Problem problem;
-    std::string_view code, title;
+    std::string_view title;
     int http_status, exit_code;
 };
 constexpr std::array rows = {
-    Row{Problem::invalid_request, "invalid_request", "Request is not valid", 400, 2},
-    Row{Problem::unauthorized, "unauthorized", "Not authenticated", 401, 5},
-    Row{Problem::forbidden, "forbidden", "Not permitted", 403, 5},
-    Row{Problem::not_found, "not_found", "Not found", 404, 3},
-    Row{Problem::method_not_allowed, "method_not_allowed", "Method is not allowed here", 405, 1},
-    Row{Problem::conflict, "conflict", "Conflicts with what exists", 409, 4},
-    Row{Problem::precondition_failed, "precondition_failed", "Changed in the meantime", 412, 4},
-    Row{Problem::vf_in_use, "vf_in_use", "VF is in use", 409, 4},
-    Row{Problem::link_in_use, "link_in_use", "RDMA link is in use", 409, 4},
-    Row{Problem::other_owner, "other_owner", "PF is managed by something else", 409, 4},
-    Row{Problem::pf_renumbered, "pf_renumbered", "PF is at another address", 409, 4},
-    Row{Problem::pf_gone, "pf_gone", "PF is gone", 409, 4},
-    Row{Problem::unsupported, "unsupported", "Not supported by this host, driver or VM", 422, 4},
-    Row{Problem::limit_exceeded, "limit_exceeded", "Limit is exceeded", 422, 4},
+    Row{Problem::invalid_request, "Request is not valid", 400, 2},
+    Row{Problem::unauthorized, "Not authenticated", 401, 5},
+    Row{Problem::forbidden, "Not permitted", 403, 5},
+    Row{Problem::not_found, "Not found", 404, 3},
+    Row{Problem::method_not_allowed, "Method is not allowed here", 405, 1},
+    Row{Problem::conflict, "Conflicts with what exists", 409, 4},
+    Row{Problem::precondition_failed, "Changed in the meantime", 412, 4},
+    Row{Problem::vf_in_use, "VF is in use", 409, 4},
+    Row{Problem::link_in_use, "RDMA link is in use", 409, 4},
+    Row{Problem::other_owner, "PF is managed by something else", 409, 4},
+    Row{Problem::pf_renumbered, "PF is at another address", 409, 4},
+    Row{Problem::pf_gone, "PF is gone", 409, 4},
+    Row{Problem::unsupported, "Not supported by this host, driver or VM", 422, 4},
+    Row{Problem::limit_exceeded, "Limit is exceeded", 422, 4},
     // A layer below us refused.
-    Row{Problem::kernel_refused, "kernel_refused", "Kernel refused", 502, 1},
-    Row{Problem::hypervisor_refused, "hypervisor_refused", "Hypervisor refused", 502, 1},
-    Row{Problem::guest_refused, "guest_refused", "Guest refused or verification failed", 502, 1},
-    Row{Problem::timed_out, "timed_out", "Timed out", 504, 7},
-    Row{Problem::unavailable, "unavailable", "Not available now", 503, 6},
-    Row{Problem::pf_stuck, "pf_stuck", "PF is stuck in the kernel", 503, 6},
-    Row{Problem::pci_busy, "pci_busy", "PCI subsystem is busy", 503, 6},
-    Row{Problem::internal, "internal", "Internal error", 500, 1},
+    Row{Problem::kernel_refused, "Kernel refused", 502, 1},
+    Row{Problem::hypervisor_refused, "Hypervisor refused", 502, 1},
+    Row{Problem::guest_refused, "Guest refused or verification failed", 502, 1},
+    Row{Problem::timed_out, "Timed out", 504, 7},
+    Row{Problem::unavailable, "Not available now", 503, 6},
+    Row{Problem::pf_stuck, "PF is stuck in the kernel", 503, 6},
+    Row{Problem::pci_busy, "PCI subsystem is busy", 503, 6},
+    Row{Problem::internal, "Internal error", 500, 1},
 };
 
 constexpr bool in_order() {
     for (std::size_t i = 0; i < rows.size(); ++i)
         if (rows[i].problem != static_cast<Problem>(i)) return false;
-    return static_cast<std::size_t>(Problem::internal) + 1 == rows.size();
+    return enum_names<Problem>.size() == rows.size();
 }
 static_assert(in_order(), "one row for each Problem, in the order of their declaration");
 
@@ -82,7 +84,7 @@ Cause errno_cause(std::string call, int error) {
 }
 
 std::string_view code(Problem problem) {
-    return row(problem).code;
+    return enum_name(problem);
 }
 
 std::string_view title(Problem problem) {
@@ -127,9 +129,7 @@ Error error_from_json(nlohmann::json const& problem_document) {
         error.detail = "the answer is not a problem document";
         return error;
     }
-    auto const expected = text_at(problem_document, "code");
-    for (auto const& known : rows)
-        if (known.code == expected) error.problem = known.problem;
+    error.problem = enum_value<Problem>(text_at(problem_document, "code")).value_or(error.problem);
     error.detail = text_at(problem_document, "detail");
     error.remedy = text_at(problem_document, "remedy");
     for (auto const& cause : objects_at(problem_document, "cause"))

@@ -9,13 +9,6 @@ namespace {
 
 constexpr std::uint16_t msix_vectors_max = 2048;  // PCI: the table size field has 11 bits
 
-template <class Writer>
-void write_members(Writer& writer, VfSpec const& spec) {
-    for_each_member([&](VfAttribute attribute, auto member) {
-        writer.maybe(enum_name(attribute).data(), spec.*member);
-    });
-}
-
 }  // namespace
 
 VfSpec only(VfSpec const& spec, VfAttribute attribute) {
