@@ -31,6 +31,199 @@ std::uint64_t revision_of(std::map<Key, Value> const& all, Key const& key) {
 
 }  // namespace
 
+// What a command comes to, once for dry run, planned steps and acceptance.
+struct Engine::Admission {
+    OperationKind kind = OperationKind::configure_pf;
+    std::string subject;
+    Plan plan;
+    Operations::Work work{};  // empty: nothing is to be done
+    PlaceRequest place{};
+    std::optional<Attachment> attachment{};  // shown by a dry run
+    std::uint64_t revision = 0;              // of what the command is about; 0: it has none
+    std::optional<Batch> remembered{};       // stored although nothing is to be done
+};
+
+// Makes the admission of each command.
+struct Engine::Admitting {
+    Engine& engine;
+    Control::State& state;
+    HostView const& host;
+    IfMatch if_match;
+
+    Result<Admission> operator()(ReplacePfSpec const& command) const {
+        auto const& pfs = state.desired().pfs;
+        VFMGR_CHECK(check_revision(state.desired(), command.pf, if_match));
+        VFMGR_TRY(Plan plan, plan_pf(host, state.desired(), command.pf, command.spec));
+        auto const now = pfs.find(command.pf);
+        bool const same =
+            now != pfs.end() && now->second.spec == command.spec && plan.steps.empty();
+        Admission admission{OperationKind::configure_pf, subject_of(command.pf), std::move(plan)};
+        admission.revision = revision_of(pfs, command.pf);
+        if (!same)
+            admission.work = [&engine = engine, command, if_match = if_match](Operation& running) {
+                engine.pfs_.configure_pf(running, command, if_match);
+            };
+        return admission;
+    }
+
+    Result<Admission> operator()(ForgetPf const& command) const {
+        VFMGR_CHECK(check_revision(state.desired(), command.pf, if_match));
+        if (!state.desired().pfs.contains(command.pf))
+            return fail(Problem::not_found, fmt::format("{} is not managed", to_string(command.pf)),
+                        "no action is needed");
+        VFMGR_CHECK(check_unused(state.desired(), command.pf));
+        return Admission{OperationKind::configure_pf,
+                         subject_of(command.pf),
+                         {},
+                         [&engine = engine, pf = command.pf, if_match = if_match](
+                             Operation& running) { engine.pfs_.forget_pf(running, pf, if_match); }};
+    }
+
+    Result<Admission> operator()(Attach const& command) const {
+        VFMGR_TRY(std::string const seed, state.store.host_seed());
+        auto const id = random_hex(4);
+        VFMGR_TRY(AttachmentPlan planned,
+                  plan_attachment(host, state.desired(), id, command.spec, seed));
+        Admission admission{OperationKind::attach, attachment_subject(id), std::move(planned.plan),
+                            [&engine = engine, id, spec = command.spec](Operation& running) {
+                                engine.attachments_.attach(running, id, spec);
+                            }};
+        if (command.spec.verify == VerifyMode::required)
+            admission.place.vm = planned.attachment.vm_uuid;
+        admission.attachment = std::move(planned.attachment);
+        return admission;
+    }
+
+    Result<Admission> operator()(Detach const& command) const {
+        auto const attachment = state.desired().attachments.find(command.attachment);
+        if (attachment == state.desired().attachments.end())
+            return fail(no_attachment(command.attachment));
+        VFMGR_TRY(Plan plan, plan_detach(host, state.desired(), attachment->second));
+        return Admission{OperationKind::detach,
+                         attachment_subject(command.attachment),
+                         std::move(plan),
+                         [&engine = engine, id = command.attachment](Operation& running) {
+                             engine.attachments_.detach(running, id);
+                         },
+                         detaching,
+                         attachment->second};
+    }
+
+    Result<Admission> operator()(LiftQuarantine const& command) const {
+        auto const quarantine = state.desired().quarantine.find(command.vf);
+        if (quarantine == state.desired().quarantine.end())
+            return fail(Problem::not_found,
+                        fmt::format("VF {} is not in quarantine", to_string(command.vf)),
+                        "no action is needed");
+        VFMGR_TRY(Plan plan, plan_detach(host, state.desired(), quarantine->second.attachment));
+        return Admission{OperationKind::detach,
+                         fmt::format("{}/vfs/{}", subject_of(command.vf.pf), command.vf.index),
+                         std::move(plan),
+                         [&engine = engine, vf = command.vf](Operation& running) {
+                             engine.attachments_.lift(running, vf);
+                         },
+                         detaching};
+    }
+
+    // Counts a request with nothing to set as a try, too: a client may request at every boot what
+    // never holds.
+    Result<Admission> operator()(ChangeFirmware const& command) const {
+        auto const& card = command.card;
+        VFMGR_TRY(auto planned, plan_firmware(host, state.desired(), card, command.settings));
+        Admission admission{OperationKind::configure_firmware, subject_of(card.pci) + "/firmware",
+                            std::move(planned.plan)};
+        if (admission.plan.steps.empty())
+            admission.remembered = remembering(state.desired(), card, std::move(planned.tries));
+        else
+            admission.work = [&engine = engine, command](Operation& running) {
+                engine.firmware_.configure_firmware(running, command);
+            };
+        return admission;
+    }
+
+    Result<Admission> operator()(AddLink const& command) const {
+        auto const& link = command.link;
+        auto const& links = state.desired().rdma_links;
+        VFMGR_CHECK(check_revision(state.desired(), link.name, if_match));
+        VFMGR_TRY(Plan plan,
+                  plan_rdma_link(host, state.desired(), engine.links_.trusted_netdevs(), link));
+        bool const same = links.contains(link.name) && plan.steps.empty();
+        Admission admission{OperationKind::add_rdma_link, "/v1/rdma-links/" + link.name,
+                            std::move(plan)};
+        admission.revision = revision_of(links, link.name);
+        if (!same)
+            admission.work = [&engine = engine, link, if_match = if_match](Operation& running) {
+                engine.links_.add_link(running, link, if_match);
+            };
+        return admission;
+    }
+
+    Result<Admission> operator()(RemoveLink const& command) const {
+        auto const& what = command.what;
+        VFMGR_CHECK(check_revision(state.desired(), what.name, if_match));
+        VFMGR_TRY(Plan plan, plan_rdma_link_removal(host, state.desired(), what));
+        return Admission{OperationKind::remove_rdma_link, "/v1/rdma-links/" + what.name,
+                         std::move(plan),
+                         [&engine = engine, what, if_match = if_match](Operation& running) {
+                             engine.links_.remove_link(running, what, if_match);
+                         }};
+    }
+
+    Result<Admission> operator()(EndGonePf const& command) const {
+        VFMGR_TRY(Plan plan, plan_gone(host, state.desired(), command.pf));
+        return Admission{OperationKind::end_gone_pf, subject_of(command.pf), std::move(plan),
+                         [&engine = engine, pf = command.pf](Operation& running) {
+                             engine.pfs_.end_gone(running, pf);
+                         }};
+    }
+
+    Result<Admission> operator()(ConfirmGonePf const& command) const {
+        VFMGR_TRY(Plan plan, plan_gone_confirmed(host, state.desired(), command.pf));
+        return Admission{OperationKind::confirm_gone_pf, subject_of(command.pf), std::move(plan),
+                         [&engine = engine, pf = command.pf](Operation& running) {
+                             engine.pfs_.confirm_gone(running, pf);
+                         }};
+    }
+
+    Result<Admission> operator()(RekeyPf const& command) const {
+        VFMGR_TRY(RekeyPlan rekeying, plan_rekey(host, state.desired(), command.from, command.to));
+        return Admission{OperationKind::rekey_pf, subject_of(command.from),
+                         std::move(rekeying.plan), [&engine = engine, command](Operation& running) {
+                             engine.pfs_.rekey(running, command);
+                         }};
+    }
+
+    Result<Admission> operator()(Verify const& command) const {
+        auto const attachment = state.desired().attachments.find(command.attachment);
+        if (attachment == state.desired().attachments.end())
+            return fail(no_attachment(command.attachment));
+        if (!attachment->second.address)
+            return fail(
+                Problem::unsupported,
+                fmt::format("attachment {} has no network, so nothing can be verified over it",
+                            command.attachment),
+                "detach the VF and attach it again with a network");
+        auto const* const pf = find_pf(host, attachment->second.vf.pf);
+        if (auto never = pf ? verification_hindrance(pf->info) : std::nullopt)
+            return fail(Problem::unsupported, std::move(never->detail), std::move(never->remedy));
+        if (attachment->second.state != AttachmentState::attached)
+            return fail(Problem::conflict,
+                        fmt::format("attachment {} is {}", command.attachment,
+                                    enum_name(attachment->second.state)),
+                        "wait until it is attached");
+        Plan plan;
+        plan.steps.emplace_back(AwaitVerification{command.attachment, command.timeout_seconds});
+        return Admission{OperationKind::verify,
+                         attachment_subject(command.attachment),
+                         std::move(plan),
+                         [&engine = engine, command](Operation& running) {
+                             engine.attachments_.verify(running, command);
+                         },
+                         {PlaceRequest::Work::none, attachment->second.vm_uuid},
+                         attachment->second};
+    }
+};
+
 void Engine::submit(Command command, Intent intent, Reply reply) {
     auto const client = intent.requested_by;
     auto admitting = [this, command = std::move(command), intent = std::move(intent),
@@ -71,10 +264,7 @@ Result<Answer> Engine::admit_known(Control::State& state, Command const& command
     }
     VFMGR_CHECK(recovery_.check_recovered(state, command));
     auto const host = control_->snapshot().host;
-    VFMGR_TRY(auto admission,
-              std::visit(
-                  [&](auto const& one) { return admission_of(state, *host, one, intent.if_match); },
-                  command));
+    VFMGR_TRY(auto admission, std::visit(Admitting{*this, state, *host, intent.if_match}, command));
     if (intent.dry_run)
         return Answer{
             {}, std::move(admission.plan), std::move(admission.attachment), admission.revision};
@@ -90,177 +280,6 @@ Result<Answer> Engine::admit_known(Control::State& state, Command const& command
     VFMGR_TRY(operation, operations_.accept(state, std::move(operation), intent,
                                             std::move(admission.work), admission.place));
     return Answer{std::move(operation), {}, {}, 0};
-}
-
-Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const& host,
-                                               ReplacePfSpec const& command, IfMatch if_match) {
-    auto const& pfs = state.desired().pfs;
-    VFMGR_CHECK(check_revision(state.desired(), command.pf, if_match));
-    VFMGR_TRY(Plan plan, plan_pf(host, state.desired(), command.pf, command.spec));
-    auto const now = pfs.find(command.pf);
-    bool const same = now != pfs.end() && now->second.spec == command.spec && plan.steps.empty();
-    Admission admission{OperationKind::configure_pf, subject_of(command.pf), std::move(plan)};
-    admission.revision = revision_of(pfs, command.pf);
-    if (!same)
-        admission.work = [this, command, if_match](Operation& running) {
-            pfs_.configure_pf(running, command, if_match);
-        };
-    return admission;
-}
-
-Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const&,
-                                               ForgetPf const& command, IfMatch if_match) {
-    VFMGR_CHECK(check_revision(state.desired(), command.pf, if_match));
-    if (!state.desired().pfs.contains(command.pf))
-        return fail(Problem::not_found, fmt::format("{} is not managed", to_string(command.pf)),
-                    "no action is needed");
-    VFMGR_CHECK(check_unused(state.desired(), command.pf));
-    return Admission{OperationKind::configure_pf,
-                     subject_of(command.pf),
-                     {},
-                     [this, pf = command.pf, if_match](Operation& running) {
-                         pfs_.forget_pf(running, pf, if_match);
-                     }};
-}
-
-Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const& host,
-                                               Attach const& command, IfMatch) {
-    VFMGR_TRY(std::string const seed, state.store.host_seed());
-    auto const id = random_hex(4);
-    VFMGR_TRY(AttachmentPlan planned,
-              plan_attachment(host, state.desired(), id, command.spec, seed));
-    Admission admission{OperationKind::attach, attachment_subject(id), std::move(planned.plan),
-                        [this, id, spec = command.spec](Operation& running) {
-                            attachments_.attach(running, id, spec);
-                        }};
-    if (command.spec.verify == VerifyMode::required)
-        admission.place.vm = planned.attachment.vm_uuid;
-    admission.attachment = std::move(planned.attachment);
-    return admission;
-}
-
-Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const& host,
-                                               Detach const& command, IfMatch) {
-    auto const attachment = state.desired().attachments.find(command.attachment);
-    if (attachment == state.desired().attachments.end())
-        return fail(no_attachment(command.attachment));
-    VFMGR_TRY(Plan plan, plan_detach(host, state.desired(), attachment->second));
-    return Admission{
-        OperationKind::detach,
-        attachment_subject(command.attachment),
-        std::move(plan),
-        [this, id = command.attachment](Operation& running) { attachments_.detach(running, id); },
-        detaching,
-        attachment->second};
-}
-
-Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const& host,
-                                               LiftQuarantine const& command, IfMatch) {
-    auto const quarantine = state.desired().quarantine.find(command.vf);
-    if (quarantine == state.desired().quarantine.end())
-        return fail(Problem::not_found,
-                    fmt::format("VF {} is not in quarantine", to_string(command.vf)),
-                    "no action is needed");
-    VFMGR_TRY(Plan plan, plan_detach(host, state.desired(), quarantine->second.attachment));
-    return Admission{
-        OperationKind::detach,
-        fmt::format("{}/vfs/{}", subject_of(command.vf.pf), command.vf.index), std::move(plan),
-        [this, vf = command.vf](Operation& running) { attachments_.lift(running, vf); }, detaching};
-}
-
-// Counts a request with nothing to set as a try, too: a client may request at every boot what never
-// holds.
-Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const& host,
-                                               ChangeFirmware const& command, IfMatch) {
-    auto const& card = command.card;
-    VFMGR_TRY(auto planned, plan_firmware(host, state.desired(), card, command.settings));
-    Admission admission{OperationKind::configure_firmware, subject_of(card.pci) + "/firmware",
-                        std::move(planned.plan)};
-    if (admission.plan.steps.empty())
-        admission.remembered = remembering(state.desired(), card, std::move(planned.tries));
-    else
-        admission.work = [this, command](Operation& running) {
-            firmware_.configure_firmware(running, command);
-        };
-    return admission;
-}
-
-Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const& host,
-                                               AddLink const& command, IfMatch if_match) {
-    auto const& link = command.link;
-    auto const& links = state.desired().rdma_links;
-    VFMGR_CHECK(check_revision(state.desired(), link.name, if_match));
-    VFMGR_TRY(Plan plan, plan_rdma_link(host, state.desired(), links_.trusted_netdevs(), link));
-    bool const same = links.contains(link.name) && plan.steps.empty();
-    Admission admission{OperationKind::add_rdma_link, "/v1/rdma-links/" + link.name,
-                        std::move(plan)};
-    admission.revision = revision_of(links, link.name);
-    if (!same)
-        admission.work = [this, link, if_match](Operation& running) {
-            links_.add_link(running, link, if_match);
-        };
-    return admission;
-}
-
-Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const& host,
-                                               RemoveLink const& command, IfMatch if_match) {
-    auto const& what = command.what;
-    VFMGR_CHECK(check_revision(state.desired(), what.name, if_match));
-    VFMGR_TRY(Plan plan, plan_rdma_link_removal(host, state.desired(), what));
-    return Admission{OperationKind::remove_rdma_link, "/v1/rdma-links/" + what.name,
-                     std::move(plan), [this, what, if_match](Operation& running) {
-                         links_.remove_link(running, what, if_match);
-                     }};
-}
-
-Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const& host,
-                                               EndGonePf const& command, IfMatch) {
-    VFMGR_TRY(Plan plan, plan_gone(host, state.desired(), command.pf));
-    return Admission{OperationKind::end_gone_pf, subject_of(command.pf), std::move(plan),
-                     [this, pf = command.pf](Operation& running) { pfs_.end_gone(running, pf); }};
-}
-
-Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const& host,
-                                               ConfirmGonePf const& command, IfMatch) {
-    VFMGR_TRY(Plan plan, plan_gone_confirmed(host, state.desired(), command.pf));
-    return Admission{
-        OperationKind::confirm_gone_pf, subject_of(command.pf), std::move(plan),
-        [this, pf = command.pf](Operation& running) { pfs_.confirm_gone(running, pf); }};
-}
-
-Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const& host,
-                                               RekeyPf const& command, IfMatch) {
-    VFMGR_TRY(RekeyPlan rekeying, plan_rekey(host, state.desired(), command.from, command.to));
-    return Admission{OperationKind::rekey_pf, subject_of(command.from), std::move(rekeying.plan),
-                     [this, command](Operation& running) { pfs_.rekey(running, command); }};
-}
-
-Result<Engine::Admission> Engine::admission_of(Control::State& state, HostView const& host,
-                                               Verify const& command, IfMatch) {
-    auto const attachment = state.desired().attachments.find(command.attachment);
-    if (attachment == state.desired().attachments.end())
-        return fail(no_attachment(command.attachment));
-    if (!attachment->second.address)
-        return fail(Problem::unsupported,
-                    fmt::format("attachment {} has no network, so nothing can be verified over it",
-                                command.attachment),
-                    "detach the VF and attach it again with a network");
-    auto const* const pf = find_pf(host, attachment->second.vf.pf);
-    if (auto never = pf ? verification_hindrance(pf->info) : std::nullopt)
-        return fail(Problem::unsupported, std::move(never->detail), std::move(never->remedy));
-    if (attachment->second.state != AttachmentState::attached)
-        return fail(Problem::conflict,
-                    fmt::format("attachment {} is {}", command.attachment,
-                                enum_name(attachment->second.state)),
-                    "wait until it is attached");
-    Plan plan;
-    plan.steps.emplace_back(AwaitVerification{command.attachment, command.timeout_seconds});
-    return Admission{OperationKind::verify,
-                     attachment_subject(command.attachment),
-                     std::move(plan),
-                     [this, command](Operation& running) { attachments_.verify(running, command); },
-                     {PlaceRequest::Work::none, attachment->second.vm_uuid},
-                     attachment->second};
 }
 
 }  // namespace vfmgr

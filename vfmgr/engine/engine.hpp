@@ -68,45 +68,14 @@ class Engine {
     void stop_schedule() { runs_.stop_schedule(); }
 
   private:
-    // What a command comes to, once for dry run, planned steps and acceptance.
-    struct Admission {
-        OperationKind kind = OperationKind::configure_pf;
-        std::string subject;
-        Plan plan;
-        Operations::Work work{};  // empty: nothing is to be done
-        PlaceRequest place{};
-        std::optional<Attachment> attachment{};  // shown by a dry run
-        std::uint64_t revision = 0;              // of what the command is about; 0: it has none
-        std::optional<Batch> remembered{};       // stored although nothing is to be done
-    };
+    struct Admission;
+    struct Admitting;
+
     // Admission, on the control thread.
     Result<Answer> admit(Control::State& state, Command const& command, Intent const& intent);
     [[nodiscard]] Result<Answer> admit_known(Control::State& state, Command const& command,
                                              Intent const& intent);
-    [[nodiscard]] Result<Admission> admission_of(Control::State& state, HostView const& host,
-                                                 ReplacePfSpec const& command, IfMatch if_match);
-    [[nodiscard]] Result<Admission> admission_of(Control::State& state, HostView const& host,
-                                                 ForgetPf const& command, IfMatch if_match);
-    [[nodiscard]] Result<Admission> admission_of(Control::State& state, HostView const& host,
-                                                 Attach const& command, IfMatch if_match);
-    [[nodiscard]] Result<Admission> admission_of(Control::State& state, HostView const& host,
-                                                 Detach const& command, IfMatch if_match);
-    [[nodiscard]] Result<Admission> admission_of(Control::State& state, HostView const& host,
-                                                 LiftQuarantine const& command, IfMatch if_match);
-    [[nodiscard]] Result<Admission> admission_of(Control::State& state, HostView const& host,
-                                                 Verify const& command, IfMatch if_match);
-    [[nodiscard]] Result<Admission> admission_of(Control::State& state, HostView const& host,
-                                                 ChangeFirmware const& command, IfMatch if_match);
-    [[nodiscard]] Result<Admission> admission_of(Control::State& state, HostView const& host,
-                                                 AddLink const& command, IfMatch if_match);
-    [[nodiscard]] Result<Admission> admission_of(Control::State& state, HostView const& host,
-                                                 RemoveLink const& command, IfMatch if_match);
-    [[nodiscard]] Result<Admission> admission_of(Control::State& state, HostView const& host,
-                                                 EndGonePf const& command, IfMatch if_match);
-    [[nodiscard]] Result<Admission> admission_of(Control::State& state, HostView const& host,
-                                                 ConfirmGonePf const& command, IfMatch if_match);
-    [[nodiscard]] Result<Admission> admission_of(Control::State& state, HostView const& host,
-                                                 RekeyPf const& command, IfMatch if_match);
+
     void judge_observed();
     void submit_own(Verify const& command, std::string const& requested_by);
 

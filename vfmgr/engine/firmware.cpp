@@ -4,7 +4,6 @@
 #include "vfmgr/engine/firmware.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "vfmgr/plan/firmware.hpp"
 
@@ -42,15 +41,11 @@ Result<Plan> CardFirmware::begin_firmware(Operation& operation, ChangeFirmware c
 void CardFirmware::configure_firmware(Operation& operation, ChangeFirmware const& command) {
     std::vector<std::string> keys;
     for (auto const& function : command.card.functions) keys.push_back("pf " + to_string(function));
-    auto const claim = operations_.claims().take(std::move(keys));
-    auto const plan = begin_firmware(operation, command);
-    if (!plan) return operations_.finish(operation, fail(plan.error()), {});
-    auto const done = execute(seams(), operation, *plan, OnFailure::undo);
-    if (done) return operations_.finish(operation, {}, {});
-    auto error = done.error().error;
-    if (!done.error().residue.empty())
-        error.detail += fmt::format("; left behind: {}", fmt::join(done.error().residue, "; "));
-    operations_.finish(operation, fail(std::move(error)), {});
+    operations_.run(operation, std::move(keys), [&]() -> Result<Batch> {
+        VFMGR_TRY(Plan const plan, begin_firmware(operation, command));
+        VFMGR_CHECK(operations_.perform(operation, plan, OnFailure::undo));
+        return Batch{};
+    });
 }
 
 }  // namespace vfmgr

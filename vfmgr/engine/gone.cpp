@@ -93,20 +93,19 @@ void Pfs::end_gone(Operation& operation, PciAddress const& pf) {
 }
 
 void Pfs::confirm_gone(Operation& operation, PciAddress const& pf) {
-    auto const claim = operations_.claims().take(
-        keys_of(pf, attachments_of_pf(*seams().control.snapshot().desired, pf)));
-    auto const host = observe_for(seams(), std::nullopt);
-    if (!host) return operations_.finish(operation, fail(host.error()), {});
-    auto const desired = seams().control.snapshot().desired;
-    auto const plan = plan_gone_confirmed(*host, *desired, pf);
-    if (!plan) return operations_.finish(operation, fail(plan.error()), {});
-    Batch batch;
-    batch.erase_pfs.push_back(pf);
-    batch.erase_identities.push_back(pf);
-    batch.erase_firmware_tries.push_back(pf);
-    for (auto const& attachment : attachments_of_pf(*desired, pf))
-        batch.erase_quarantines.push_back(attachment.vf);
-    operations_.finish(operation, {}, std::move(batch));
+    auto const before = seams().control.snapshot().desired;
+    operations_.run(operation, keys_of(pf, attachments_of_pf(*before, pf)), [&]() -> Result<Batch> {
+        VFMGR_TRY(HostView const host, observe_for(seams(), std::nullopt));
+        auto const desired = seams().control.snapshot().desired;
+        VFMGR_CHECK(plan_gone_confirmed(host, *desired, pf));
+        Batch batch;
+        batch.erase_pfs.push_back(pf);
+        batch.erase_identities.push_back(pf);
+        batch.erase_firmware_tries.push_back(pf);
+        for (auto const& attachment : attachments_of_pf(*desired, pf))
+            batch.erase_quarantines.push_back(attachment.vf);
+        return batch;
+    });
 }
 
 }  // namespace vfmgr

@@ -69,12 +69,23 @@ Result<void> Operations::spawn(std::function<void()> work) {
                 "vfmgrd -p TasksMax");
 }
 
+void Operations::run(Operation& operation, std::vector<std::string> keys,
+                     std::function<Result<Batch>()> const& work) {
+    auto const claim = claims_.take(std::move(keys));
+    auto outcome = work();
+    if (outcome) return finish(operation, {}, std::move(*outcome));
+    finish(operation, fail(std::move(outcome.error())), {});
+}
+
 Result<void> Operations::perform(Operation& operation, Plan const& plan, OnFailure on_failure) {
     operation.state = OperationState::running;
     operation.steps = planned_steps(plan);
     auto const done = execute(seams_, operation, plan, on_failure);
-    if (!done) return fail(with_residue(done.error()));
-    return {};
+    if (done) return {};
+    auto error = done.error().error;
+    if (auto const& residue = done.error().residue; !residue.empty())
+        error.detail += fmt::format("; left behind: {}", fmt::join(residue, "; "));
+    return fail(std::move(error));
 }
 
 void Operations::finish(Operation& operation, Result<void> const& outcome, Batch batch) {
@@ -149,13 +160,6 @@ Operation new_operation(OperationKind kind, std::string subject, Time now) {
     operation.subject = std::move(subject);
     operation.created_at = now;
     return operation;
-}
-
-Error with_residue(Failure const& failure) {
-    auto error = failure.error;
-    if (!failure.residue.empty())
-        error.detail += fmt::format("; left behind: {}", fmt::join(failure.residue, "; "));
-    return error;
 }
 
 std::string subject_of(PciAddress const& pf) {

@@ -41,6 +41,10 @@ class Operations {
                                            PlaceRequest const& place = {});
     // Runs `work`, which throws nothing, on a thread of its own.
     [[nodiscard]] Result<void> spawn(std::function<void()> work);
+    // Ends the operation with the outcome of `work`, which runs under claims of `keys`. The Batch
+    // is stored with its end.
+    void run(Operation& operation, std::vector<std::string> keys,
+             std::function<Result<Batch>()> const& work);
     // Plans' steps become the operation's; an Error names what is left behind.
     [[nodiscard]] Result<void> perform(Operation& operation, Plan const& plan,
                                        OnFailure on_failure);
@@ -75,8 +79,6 @@ class Operations {
 };
 
 [[nodiscard]] Operation new_operation(OperationKind kind, std::string subject, Time now);
-// Names, in the detail, what a failure left behind.
-[[nodiscard]] Error with_residue(Failure const& failure);
 // "/v1/pfs/0000:01:00.0", "/v1/attachments/3f9c2b1d": subjects of operations.
 [[nodiscard]] std::string subject_of(PciAddress const& pf);
 [[nodiscard]] std::string attachment_subject(std::string const& id);

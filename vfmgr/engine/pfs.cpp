@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "vfmgr/engine/identities.hpp"
 #include "vfmgr/engine/pfs.hpp"
@@ -36,48 +35,40 @@ Result<void> check_unused(DesiredState const& desired, PciAddress const& pf) {
 }
 
 void Pfs::configure_pf(Operation& operation, ReplacePfSpec const& command, IfMatch if_match) {
-    auto const claim = operations_.claims().take({"pf " + to_string(command.pf)});
-    auto const desired = seams().control.snapshot().desired;
-    if (auto const same = check_revision(*desired, command.pf, if_match); !same)
-        return operations_.finish(operation, fail(same.error()), {});
-    auto const host = observe_for(seams(), command.pf);
-    if (!host) return operations_.finish(operation, fail(host.error()), {});
-    auto const plan = plan_pf(*host, *desired, command.pf, command.spec);
-    if (!plan) return operations_.finish(operation, fail(plan.error()), {});
-    operation.state = OperationState::running;
-    operation.steps = planned_steps(*plan);
-    auto const done = execute(seams(), operation, *plan, OnFailure::undo);
-    if (!done) {
-        auto error = done.error().error;
-        if (!done.error().residue.empty())
-            error.detail += fmt::format("; left behind: {}", fmt::join(done.error().residue, "; "));
-        return operations_.finish(operation, fail(std::move(error)), {});
-    }
-    auto const now = desired->pfs.find(command.pf);
-    DesiredPf pf = now == desired->pfs.end() ? DesiredPf{{}, 0, {}} : now->second;
-    pf.spec = command.spec;
-    pf.revision = operations_.next_revision();
-    Batch batch;
-    HistoryEvent configured;
-    configured.at = seams().clock.now();
-    configured.kind = EventKind::pf_configured;
-    configured.pf = command.pf;
-    configured.operation = operation.id;
-    configured.detail = spec_sentence(command.spec);
-    batch.save_events.push_back(std::move(configured));
-    batch.save_pfs.emplace_back(command.pf, std::move(pf));
-    keep_identity(batch, host->kernel, *desired, command.pf);
-    operations_.finish(operation, {}, std::move(batch));
+    operations_.run(operation, {"pf " + to_string(command.pf)}, [&]() -> Result<Batch> {
+        auto const desired = seams().control.snapshot().desired;
+        VFMGR_CHECK(check_revision(*desired, command.pf, if_match));
+        VFMGR_TRY(HostView const host, observe_for(seams(), command.pf));
+        VFMGR_TRY(Plan const plan, plan_pf(host, *desired, command.pf, command.spec));
+        VFMGR_CHECK(operations_.perform(operation, plan, OnFailure::undo));
+
+        auto const now = desired->pfs.find(command.pf);
+        DesiredPf pf = now == desired->pfs.end() ? DesiredPf{{}, 0, {}} : now->second;
+        pf.spec = command.spec;
+        pf.revision = operations_.next_revision();
+        Batch batch;
+        HistoryEvent configured;
+        configured.at = seams().clock.now();
+        configured.kind = EventKind::pf_configured;
+        configured.pf = command.pf;
+        configured.operation = operation.id;
+        configured.detail = spec_sentence(command.spec);
+        batch.save_events.push_back(std::move(configured));
+        batch.save_pfs.emplace_back(command.pf, std::move(pf));
+        keep_identity(batch, host.kernel, *desired, command.pf);
+        return batch;
+    });
 }
 
 void Pfs::forget_pf(Operation& operation, PciAddress const& pf, IfMatch if_match) {
-    auto const claim = operations_.claims().take({"pf " + to_string(pf)});
-    auto const desired = seams().control.snapshot().desired;
-    auto outcome = check_revision(*desired, pf, if_match);
-    if (outcome) outcome = check_unused(*desired, pf);
-    Batch batch;
-    if (outcome) batch.erase_pfs.push_back(pf);
-    operations_.finish(operation, outcome, std::move(batch));
+    operations_.run(operation, {"pf " + to_string(pf)}, [&]() -> Result<Batch> {
+        auto const desired = seams().control.snapshot().desired;
+        VFMGR_CHECK(check_revision(*desired, pf, if_match));
+        VFMGR_CHECK(check_unused(*desired, pf));
+        Batch batch;
+        batch.erase_pfs.push_back(pf);
+        return batch;
+    });
 }
 
 }  // namespace vfmgr

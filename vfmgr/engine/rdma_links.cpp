@@ -24,40 +24,33 @@ std::vector<std::string> keys(HostView const& host, std::string const& name,
 }  // namespace
 
 void Links::add_link(Operation& operation, SoftRdmaLink const& link, IfMatch if_match) {
-    auto const claim =
-        operations_.claims().take(keys(*seams().control.snapshot().host, link.name, link.ifname));
-    if (auto const same = check_revision(*seams().control.snapshot().desired, link.name, if_match);
-        !same)
-        return operations_.finish(operation, fail(same.error()), {});
-    auto const host = observe_for(seams(), HostNetwork{});
-    if (!host) return operations_.finish(operation, fail(host.error()), {});
-    auto const plan =
-        plan_rdma_link(*host, *seams().control.snapshot().desired, trusted_netdevs_, link);
-    if (!plan) return operations_.finish(operation, fail(plan.error()), {});
-    if (auto const done = operations_.perform(operation, *plan, OnFailure::undo); !done)
-        return operations_.finish(operation, fail(done.error()), {});
-    Batch batch;
-    batch.save_rdma_links.push_back({link, operations_.next_revision()});
-    operations_.finish(operation, {}, std::move(batch));
+    auto claimed = keys(*seams().control.snapshot().host, link.name, link.ifname);
+    operations_.run(operation, std::move(claimed), [&]() -> Result<Batch> {
+        VFMGR_CHECK(check_revision(*seams().control.snapshot().desired, link.name, if_match));
+        VFMGR_TRY(HostView const host, observe_for(seams(), HostNetwork{}));
+        VFMGR_TRY(Plan const plan, plan_rdma_link(host, *seams().control.snapshot().desired,
+                                                  trusted_netdevs_, link));
+        VFMGR_CHECK(operations_.perform(operation, plan, OnFailure::undo));
+        Batch batch;
+        batch.save_rdma_links.push_back({link, operations_.next_revision()});
+        return batch;
+    });
 }
 
 void Links::remove_link(Operation& operation, RdmaLinkRemoval const& what, IfMatch if_match) {
     auto const before = seams().control.snapshot();
     auto const known = before.desired->rdma_links.find(what.name);
     auto const netdev = known == before.desired->rdma_links.end() ? "" : known->second.link.ifname;
-    auto const claim = operations_.claims().take(keys(*before.host, what.name, netdev));
-    if (auto const same = check_revision(*seams().control.snapshot().desired, what.name, if_match);
-        !same)
-        return operations_.finish(operation, fail(same.error()), {});
-    auto const host = observe_for(seams(), HostNetwork{});
-    if (!host) return operations_.finish(operation, fail(host.error()), {});
-    auto const plan = plan_rdma_link_removal(*host, *seams().control.snapshot().desired, what);
-    if (!plan) return operations_.finish(operation, fail(plan.error()), {});
-    if (auto const done = operations_.perform(operation, *plan, OnFailure::undo); !done)
-        return operations_.finish(operation, fail(done.error()), {});
-    Batch batch;
-    batch.erase_rdma_links.push_back(what.name);
-    operations_.finish(operation, {}, std::move(batch));
+    operations_.run(operation, keys(*before.host, what.name, netdev), [&]() -> Result<Batch> {
+        VFMGR_CHECK(check_revision(*seams().control.snapshot().desired, what.name, if_match));
+        VFMGR_TRY(HostView const host, observe_for(seams(), HostNetwork{}));
+        VFMGR_TRY(Plan const plan,
+                  plan_rdma_link_removal(host, *seams().control.snapshot().desired, what));
+        VFMGR_CHECK(operations_.perform(operation, plan, OnFailure::undo));
+        Batch batch;
+        batch.erase_rdma_links.push_back(what.name);
+        return batch;
+    });
 }
 
 void Links::repair_links(Control::State& state) {

@@ -79,8 +79,7 @@ Result<RekeyPlan> Pfs::begin_rekey(Operation& operation, RekeyPf const& command,
         Batch batch;
         batch.erase_records_of.push_back(operation.id);
         batch.save_operations.push_back(operation);
-        if (!operations_.commit_at_last(batch))
-            return fail(Problem::unavailable, "vfmgrd is stopping", "try again when it runs");
+        if (!operations_.commit_at_last(batch)) return fail(vfmgrd_stops());
     }
 }
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "api/os/random.hpp"
 #include "vfmgr/engine/engine.hpp"
 #include "vfmgr/plan/plan.hpp"
 
@@ -32,13 +31,9 @@ class NoHypervisor final : public Hypervisor {
 // Returns what was done.
 Result<std::vector<std::string>> carry_out(Seams const& seams, Plan const& plan,
                                            std::string subject, std::string const& requested_by) {
-    Operation operation;
-    operation.id = random_hex(8);
-    operation.kind = OperationKind::restore;
+    auto operation = new_operation(OperationKind::restore, std::move(subject), seams.clock.now());
     operation.state = OperationState::running;
-    operation.subject = std::move(subject);
     operation.requested_by = requested_by;
-    operation.created_at = seams.clock.now();
     operation.steps = planned_steps(plan);
     auto const outcome = execute(seams, operation, plan, OnFailure::stop);
     operation.state = outcome ? OperationState::succeeded : OperationState::failed;
@@ -85,8 +80,7 @@ Result<std::string> restore_pf(Seams const& seams, PciAddress const& pf,
         VFMGR_TRY(Plan plan, plan_restore(host, *seams.control.snapshot().desired, pf));
         done.insert(done.end(), plan.notes.begin(), plan.notes.end());
         if (plan.steps.empty()) break;
-        VFMGR_TRY(auto const steps,
-                  carry_out(seams, plan, "/v1/pfs/" + to_string(pf), requested_by));
+        VFMGR_TRY(auto const steps, carry_out(seams, plan, subject_of(pf), requested_by));
         done.insert(done.end(), steps.begin(), steps.end());
     }
     return summary(to_string(pf), done);
