@@ -35,8 +35,8 @@ struct Remedy {
     // command does it (firmware setup, a cable).
     std::vector<std::string> commands;
     BlastRadius blast_radius = BlastRadius::none;
-    std::string note;  // a step without a command: "enable VT-d in the firmware's set-up"
-    std::vector<std::string> drain;  // VMs that hold VFs; commands are shown once there are none
+    std::string note{};  // a step without a command: "enable VT-d in the firmware's set-up"
+    std::vector<std::string> drain{};  // VMs that hold VFs; commands are shown once there are none
     bool operator==(Remedy const&) const = default;
 };
 
@@ -52,8 +52,8 @@ struct Finding {
     std::string subject;  // "0000:3b:00.0", "ens1", "mlx5_0/1"; empty: the machine
     CheckResult result = CheckResult::unknown;
     std::string detail;  // one sentence
-    std::vector<Evidence> evidence;
-    std::optional<Remedy> remedy;  // for failed and warning
+    std::vector<Evidence> evidence{};
+    std::optional<Remedy> remedy{};  // for failed and warning
     bool operator==(Finding const&) const = default;
 };
 

@@ -7,6 +7,7 @@
 
 #include "vfmgr/checks/rule.hpp"
 #include "vfmgr/machine/files.hpp"
+#include "vfmgr/machine/nic.hpp"
 #include "vfmgr/machine/read_devices.hpp"
 
 namespace vfmgr::checks {
@@ -35,8 +36,7 @@ std::optional<int> cpu_node(Machine const& machine, PciDevice const& device) {
 }  // namespace
 
 std::optional<PciRegion> bar1_of(Machine const& machine, PciDevice const& gpu) {
-    auto const text =
-        machine.facts.text(fmt::format("/sys/bus/pci/devices/{}/resource", to_string(gpu.address)));
+    auto const text = machine.facts.text(file_of(gpu.address, "resource"));
     if (!text) return std::nullopt;
     auto const regions = parse_pci_resource(*text);
     auto const* const bar1 = largest(regions);

@@ -8,6 +8,7 @@
 #include "api/types/text.hpp"
 #include "vfmgr/checks/rule.hpp"
 #include "vfmgr/machine/driver_log.hpp"
+#include "vfmgr/machine/lines.hpp"
 #include "vfmgr/machine/nic.hpp"
 #include "vfmgr/machine/rdma_stack.hpp"
 
@@ -43,7 +44,7 @@ std::optional<bool> peers_offered(Machine const& machine, std::vector<Evidence>&
     auto const path = fmt::format("/lib/modules/{}/modules.symbols", machine.release);
     auto const exported = machine.facts.text(path);
     if (!exported) return std::nullopt;
-    bool const there = exported->find(fmt::format("symbol:{} ", peer_symbol)) != exported->npos;
+    bool const there = contains(*exported, fmt::format("symbol:{} ", peer_symbol));
     evidence.push_back({path, fmt::format("{}{}", there ? "" : "no ", peer_symbol)});
     return there;
 }
@@ -96,7 +97,7 @@ PeermemBuild build_of(Machine const& machine, std::vector<Evidence>& evidence) {
         }
     }
     // depmod lists the exporters of what a module uses: without ib_core it uses no peer memory.
-    auto const in_core = [](auto const one) { return one.find("/ib_core.ko") != one.npos; };
+    auto const in_core = [](auto const one) { return contains(one, "/ib_core.ko"); };
     if (std::ranges::none_of(file->needs, in_core)) {
         evidence.push_back(
             {path, fmt::format("{} needs {}", file->path, fmt::join(file->needs, " "))});
@@ -106,15 +107,12 @@ PeermemBuild build_of(Machine const& machine, std::vector<Evidence>& evidence) {
 }
 
 LogLine const* refusal_of_peermem(Machine const& machine) {
-    LogLine const* last = nullptr;
-    if (!machine.log) return last;
-    for (auto const& line : machine.log->lines) {
+    return last_line(machine, [](LogLine const& line) {
         auto const symbol = parse_symbol_line(line.text);
         bool const ours =
             symbol && (symbol->module == "nvidia_peermem" || symbol->module == "nvidia-peermem");
-        if (ours && symbol->other_version) last = &line;
-    }
-    return last;
+        return ours && symbol->other_version;
+    });
 }
 
 }  // namespace
@@ -145,11 +143,8 @@ std::optional<NvidiaDriver> parse_nvidia_driver(std::string_view text) {
     text = text.substr(0, text.find('\n'));
     if (!text.starts_with("NVRM version:")) return std::nullopt;
     NvidiaDriver driver;
-    driver.open = text.find(" Open Kernel Module ") != text.npos;
-    while (!text.empty()) {
-        auto const end = std::min(text.find(' '), text.size());
-        auto const word = text.substr(0, end);
-        text.remove_prefix(std::min(end + 1, text.size()));
+    driver.open = contains(text, " Open Kernel Module ");
+    for (auto const word : words_in(text)) {
         auto const branch = branch_of(word);
         if (!branch) continue;
         driver.version = word;
@@ -177,7 +172,7 @@ DmaBuf judge_dma_buf(Machine const& machine) {
     auto const release = release_is_at_least(machine.release, kernel_major, kernel_minor);
     if (!release) return {Can::unknown, "the kernel's release can't be parsed"};
     // RHEL 8 has newer RDMA drivers in an old kernel.
-    if (!*release && machine.release.find(".el8") != std::string::npos)
+    if (!*release && contains(machine.release, ".el8"))
         return {Can::unknown, "this kernel may have it backported: only a test shows it"};
     if (!*release) return {Can::no, fmt::format("kernel {} is older than 5.12", machine.release)};
     auto const note = option_note(machine, "CONFIG_PCI_P2PDMA");
@@ -218,19 +213,17 @@ Remedy rebuild_nvidia(Machine const& machine) {
         // A removed package may leave its list, without the sources.
         if (!path.starts_with(folder) || !path.ends_with(".list") || fact.bytes.empty()) continue;
         auto const name = path.substr(folder.size(), path.rfind('.') - folder.size());
-        bool const ours = driver && name.find(std::to_string(driver->branch)) != name.npos;
+        bool const ours = driver && contains(name, std::to_string(driver->branch));
         if (package.empty() || ours) package = name.substr(0, name.find(':'));
     }
     if (!package.empty()) return by_command(fmt::format("dpkg-reconfigure {}", package));
     for (auto const& [path, folder] : machine.facts.folders) {
         if (!matches("/var/lib/dkms/nvidia*/*", path) || folder.error != 0) continue;
         auto version = std::string_view(path).substr(std::string_view("/var/lib/dkms/").size());
-        if (version.find("/kernel-") != version.npos || version.starts_with("nvidia-fs")) continue;
+        if (contains(version, "/kernel-") || version.starts_with("nvidia-fs")) continue;
         return {{fmt::format("dkms build --force {} -k {}", version, machine.release),
                  fmt::format("dkms install --force {} -k {}", version, machine.release)},
-                BlastRadius::none,
-                {},
-                {}};
+                BlastRadius::none};
     }
     if (is_built_at_boot(machine))
         return by_command(fmt::format("akmods --force --rebuild --kernels {}", machine.release));

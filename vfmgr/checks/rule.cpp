@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "vfmgr/machine/lines.hpp"
 #include "vfmgr/machine/rdma_stack.hpp"
 
 namespace vfmgr::checks {
@@ -29,9 +30,7 @@ std::vector<Rule> const& all_rules() {
 }
 
 Finding ok(std::string subject, std::string detail, std::vector<Evidence> evidence) {
-    return {
-        {},          std::move(subject), CheckResult::ok, std::move(detail), std::move(evidence),
-        std::nullopt};
+    return {{}, std::move(subject), CheckResult::ok, std::move(detail), std::move(evidence)};
 }
 
 Finding failed(std::string subject, std::string detail, Remedy remedy,
@@ -53,17 +52,21 @@ Finding warning(std::string subject, std::string detail, Remedy remedy,
 }
 
 Finding not_applicable(std::string detail) {
-    return {{}, {}, CheckResult::not_applicable, std::move(detail), {}, std::nullopt};
+    return {{}, {}, CheckResult::not_applicable, std::move(detail)};
 }
 
 Finding unknown(std::string subject, Unknown const& what) {
     bool const forbidden = what.error == EACCES || what.error == EPERM;
-    return {{},
-            std::move(subject),
-            CheckResult::unknown,
-            to_string(what) + (forbidden ? " (try as root)" : ""),
-            {},
-            std::nullopt};
+    return not_known(std::move(subject), to_string(what) + (forbidden ? " (try as root)" : ""));
+}
+
+Finding not_known(std::string subject, std::string detail, std::vector<Evidence> evidence) {
+    return {{}, std::move(subject), CheckResult::unknown, std::move(detail), std::move(evidence)};
+}
+
+std::vector<Finding> or_else(std::vector<Finding> findings, Finding otherwise) {
+    if (findings.empty()) findings.push_back(std::move(otherwise));
+    return findings;
 }
 
 std::optional<Finding> unseen(Machine const& machine, std::string const& path,
@@ -89,11 +92,11 @@ Evidence absence_evidence(std::string path) {
 }
 
 Remedy by_command(std::string command, std::string note) {
-    return {{std::move(command)}, BlastRadius::none, std::move(note), {}};
+    return {{std::move(command)}, BlastRadius::none, std::move(note)};
 }
 
 Remedy by_hand(std::string note, BlastRadius blast_radius) {
-    return {{}, blast_radius, std::move(note), {}};
+    return {{}, blast_radius, std::move(note)};
 }
 
 namespace {
@@ -101,7 +104,7 @@ namespace {
 // grub2-mkconfig does not reach the boot entries that Fedora and its kin keep one by one.
 Remedy in_boot_loader(Machine const& machine, std::string in_grub, std::string grubby,
                       std::string otherwise) {
-    Remedy remedy{{}, BlastRadius::reboot, {}, {}};
+    Remedy remedy{{}, BlastRadius::reboot};
     if (machine.facts.text("/etc/redhat-release"))
         remedy.commands = {std::move(grubby), "reboot"};
     else if (!machine.facts.text("/etc/default/grub"))
@@ -131,23 +134,31 @@ Remedy by_kernel_parameter_instead(Machine const& machine, std::string const& wr
         parameter);
     auto const grub = machine.facts.text("/etc/default/grub");
     // Another file may hold it: /etc/default/grub.d, /etc/kernel/cmdline, an installer's.
-    if (grub && grub->find(wrong) == grub->npos) return by_hand(otherwise, BlastRadius::reboot);
+    if (grub && !contains(*grub, wrong)) return by_hand(otherwise, BlastRadius::reboot);
     return in_boot_loader(
         machine, fmt::format(R"(sed -i 's/\b{}\b/{}/' /etc/default/grub)", wrong, parameter),
         fmt::format("grubby --update-kernel=ALL --remove-args='{}' --args='{}'", wrong, parameter),
         otherwise);
 }
 
+Remedy by_enabling_roce(PciAddress const& function, std::string note) {
+    auto const handle = "pci/" + to_string(function);
+    return {{fmt::format("devlink dev param set {} name enable_roce value true cmode driverinit",
+                         handle),
+             fmt::format("devlink dev reload {}", handle)},
+            BlastRadius::host,
+            std::move(note)};
+}
+
 Remedy by_kernel_module(Machine const& machine, std::string_view module, std::string_view option) {
     auto const& release = machine.release;
     auto const system = machine.facts.text("/etc/os-release").value_or("");
-    bool const ubuntu = system.find("ID=ubuntu") != system.npos;
+    bool const ubuntu = contains(system, "ID=ubuntu");
     bool const debian = !ubuntu && is_debian(machine);
-    if (debian && release.find("cloud") != release.npos)
+    if (debian && contains(release, "cloud"))
         return {{"apt-get install --yes linux-image-amd64", "reboot"},
                 BlastRadius::reboot,
-                fmt::format("Debian's cloud kernels have no {}; its standard kernel does", module),
-                {}};
+                fmt::format("Debian's cloud kernels have no {}; its standard kernel does", module)};
     if (kernel_option(machine, option) == "n")
         return by_hand(fmt::format("this kernel was built without {}: boot the distribution's "
                                    "standard kernel, or one that was built with {}=m",
@@ -156,7 +167,7 @@ Remedy by_kernel_module(Machine const& machine, std::string_view module, std::st
     // Ubuntu and Red Hat package the rarer modules separately; Debian has all in one package.
     if (ubuntu) return by_command("apt-get install --yes linux-modules-extra-" + release);
     if (debian) return by_command("apt-get install --yes --reinstall linux-image-" + release);
-    if (system.find("rhel") != system.npos || system.find("fedora") != system.npos)
+    if (contains(system, "rhel") || contains(system, "fedora"))
         return by_command(fmt::format(
             "dnf install --assumeyes kernel-modules-{} kernel-modules-extra-{}", release, release));
     return by_hand(fmt::format("install the package that contains {} for kernel {}, and reboot if "

@@ -57,6 +57,15 @@ struct Rule {
 [[nodiscard]] Finding not_applicable(std::string detail);
 // Names what could not be read, and whether root could read it.
 [[nodiscard]] Finding unknown(std::string subject, Unknown const& what);
+[[nodiscard]] Finding not_known(std::string subject, std::string detail,
+                                std::vector<Evidence> evidence = {});
+// Not applicable, or unknown if the list that would show it could not be read.
+template <class List>
+[[nodiscard]] Finding nothing_in(Known<List> const& list, std::string detail) {
+    return list ? not_applicable(std::move(detail)) : unknown("", list.error());
+}
+// Returns the findings; if there are none, `otherwise`, about the machine.
+[[nodiscard]] std::vector<Finding> or_else(std::vector<Finding> findings, Finding otherwise);
 
 // Returns a finding if this file or folder could not be read: its absence proves nothing.
 [[nodiscard]] std::optional<Finding> unseen(Machine const& machine, std::string const& path,
@@ -75,6 +84,8 @@ struct Rule {
 // The same, and removes `wrong` ("iommu=off") from the line wherever it is.
 [[nodiscard]] Remedy by_kernel_parameter_instead(Machine const& machine, std::string const& wrong,
                                                  std::string const& parameter);
+// Switches RoCE on for a function: its driver starts again, without its VFs.
+[[nodiscard]] Remedy by_enabling_roce(PciAddress const& function, std::string note = {});
 // The package with a module that this kernel lacks, or a kernel built with `option`.
 [[nodiscard]] Remedy by_kernel_module(Machine const& machine, std::string_view module,
                                       std::string_view option);

@@ -2,7 +2,6 @@
 #include "vfmgr/machine/collect.hpp"
 
 #include <fmt/format.h>
-#include <linux/rtnetlink.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,7 +14,6 @@
 #include "vfmgr/machine/rdma_stack.hpp"
 #include "vfmgr/machine/read_devices.hpp"
 #include "vfmgr/machine/sriov_owners.hpp"
-#include "vfmgr/netlink/socket.hpp"
 
 namespace vfmgr::checks {
 namespace {
@@ -24,7 +22,6 @@ using std::chrono::seconds;
 using std::chrono::steady_clock;
 
 constexpr seconds command_time_max{10};
-constexpr seconds netlink_time_max{5};
 constexpr seconds owner_question_max{2};  // the report of a drift waits for it
 
 std::string release_of(std::string const& root) {
@@ -32,22 +29,6 @@ std::string release_of(std::string const& root) {
     Files files(root, "");
     files.read({"/proc/sys/kernel/osrelease"}, facts);
     return std::string(facts.text("/proc/sys/kernel/osrelease").value_or(""));
-}
-
-// "RTM_GETADDR": every address of every netdev.
-NetlinkFact addresses() {
-    auto socket = NlSocket::open(NlProtocol::route);
-    if (!socket) return {{}, EPROTONOSUPPORT};
-    NlRequest request(RTM_GETADDR, NLM_F_DUMP);
-    request.header(ifaddrmsg{});
-    auto const answers =
-        socket->dump(std::move(request), "RTM_GETADDR", steady_clock::now() + netlink_time_max);
-    if (!answers) return {{}, EIO};
-    NetlinkFact fact;
-    for (auto const& answer : *answers)
-        fact.payloads.emplace_back(reinterpret_cast<char const*>(answer.payload.data()),
-                                   answer.payload.size());
-    return fact;
 }
 
 using Running = std::vector<std::pair<std::string, std::future<CommandFact>>>;
@@ -124,7 +105,6 @@ void ask_this_machine(Files& files, std::string const& release, Running& running
     read_kernel_log("/dev/kmsg", into);
     if (!into.text("/dev/kmsg")) start(journal_source(), files, running);
     start_reading_peermem(into, release, running);
-    into.netlink.emplace("RTM_GETADDR", addresses());
     ask_about_netdevs(into);
     ask_about_rdma_devices(into);
     for (auto& [line, fact] : running) {
@@ -141,6 +121,8 @@ Facts read_files(std::string const& root, std::string const& release, About what
     for (auto const& expected : file_sources())
         if (expected.pattern.starts_with("/sys/class/infiniband/") == (what == About::rdma_devices))
             files.read(expected, facts);
+    if (what == About::all_else)
+        for (auto const& expected : owner_sources()) files.read(expected, facts);
     return facts;
 }
 
@@ -180,9 +162,8 @@ Facts collect(Collection const& what) {
 Facts collect_owners(std::string const& root) {
     Facts facts;
     Files files(root, "");
-    for (auto const& expected : file_sources())
-        if (is_owner_file(expected.pattern) || expected.pattern == "/proc/cmdline")
-            files.read(expected, facts);
+    for (auto const& expected : owner_sources()) files.read(expected, facts);
+    files.read({"/proc/cmdline"}, facts);
     for (auto const pattern : folder_sources())
         if (pattern.starts_with("/etc/systemd/system/")) files.list(pattern, facts);
     // systemd is slow: query it only where the answer matters.

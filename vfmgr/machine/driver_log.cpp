@@ -7,17 +7,10 @@
 #include <optional>
 
 #include "api/types/text.hpp"
+#include "vfmgr/machine/lines.hpp"
 
 namespace vfmgr::checks {
 namespace {
-
-std::string_view take_log_line(std::string_view& text) {
-    auto const end = std::min(text.find('\n'), text.size());
-    auto line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    return line;
-}
 
 // Matches dates: "0" is a digit, "?" anything, "_" a blank or a digit, the rest stands for itself.
 bool is_like(std::string_view text, std::string_view form) {
@@ -53,12 +46,6 @@ bool is_month(std::string_view word) {
     return is_one_of(word, months);
 }
 
-std::string_view without_blanks(std::string_view text) {
-    auto const from = text.find_first_not_of(' ');
-    if (from == text.npos) return {};
-    return text.substr(from, text.find_last_not_of(' ') - from + 1);
-}
-
 // "6,339,5140900,-;text": level and facility, number, microseconds, flags.
 std::optional<LogLine> kmsg_record(std::string_view line, std::uint64_t& number) {
     auto rest = line;
@@ -90,8 +77,7 @@ void take_level(std::string_view& line) {
     auto const facility = take_until(rest, ':');
     auto const level = take_until(rest, ':');
     if (!facility || !level || !takes_word(rest, " ")) return;
-    if (is_one_of(without_blanks(*facility), facilities) &&
-        is_one_of(without_blanks(*level), levels))
+    if (is_one_of(trimmed(*facility), facilities) && is_one_of(trimmed(*level), levels))
         line = rest;
 }
 
@@ -108,7 +94,7 @@ std::optional<double> seconds_in(std::string_view text) {
 bool is_date_of_dmesg(std::string_view text) {
     if (is_like(text, "??? ??? _0 00:00:00 0000")) return is_month(text.substr(4, 3));
     if (is_like(text, "???00 00:00")) return is_month(text.substr(0, 3));
-    auto const since = without_blanks(text);
+    auto const since = trimmed(text);
     return since.starts_with('+') && seconds_in(since.substr(1));
 }
 
@@ -118,11 +104,11 @@ bool takes_brackets(std::string_view& line, double& seconds) {
     if (!takes_word(rest, "[")) return false;
     auto const time = take_until(rest, ']');
     if (!time) return false;
-    auto const since_boot = seconds_in(without_blanks(*time));
+    auto const since_boot = seconds_in(trimmed(*time));
     if (!since_boot && !is_date_of_dmesg(*time)) return false;
     if (takes_word(rest, "[")) {
         auto const caller = take_until(rest, ']');
-        auto const who = caller ? without_blanks(*caller) : std::string_view();
+        auto const who = caller ? trimmed(*caller) : std::string_view();
         bool const known = who.starts_with('T') || who.starts_with('C');
         if (!known || !parse_digits(who.substr(1), {})) return false;
     }
@@ -198,7 +184,8 @@ KernelLog parse_kernel_log(std::string_view text) {
     KernelLog log;
     bool first = true, behind_record = false;
     while (!text.empty()) {
-        auto const line = take_log_line(text);
+        auto line = take_line(text);
+        if (line.ends_with('\r')) line.remove_suffix(1);
         // A record's further lines describe its device: " SUBSYSTEM=pci".
         if (line.empty() || (behind_record && line.starts_with(' '))) continue;
         std::uint64_t number = UINT64_MAX;
@@ -329,7 +316,7 @@ std::optional<IommuFault> parse_iommu_fault(std::string_view line) {
         if (!device) return std::nullopt;
         return IommuFault{*device, std::ranges::count(text, ':') == 2, *address};
     }
-    if (!message.starts_with("DMAR:") || message.find("[DMA ") == message.npos) return std::nullopt;
+    if (!message.starts_with("DMAR:") || !contains(message, "[DMA ")) return std::nullopt;
     auto const text = between(message, "Request device [", "]");
     auto const device = text ? address_in(*text) : std::nullopt;
     if (!device) return std::nullopt;

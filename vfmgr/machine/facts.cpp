@@ -9,12 +9,6 @@
 namespace vfmgr::checks {
 namespace {
 
-template <class Map>
-auto const* found_in(Map const& map, std::string_view name) {
-    auto const at = map.find(name);
-    return at == map.end() ? nullptr : &at->second;
-}
-
 std::string_view without_newline(std::string_view text) {
     if (text.ends_with('\n')) text.remove_suffix(1);
     return text;
@@ -48,40 +42,37 @@ Unknown Facts::missing(std::string_view name) const {
     return {std::string(name), expected ? ENOENT : 0};
 }
 
+template <class Map>
+Known<typename Map::mapped_type const*> Facts::found(Map const& map, std::string_view name) const {
+    auto const at = map.find(name);
+    if (at == map.end()) return tl::unexpected(missing(name));
+    if (at->second.error != 0) return tl::unexpected(Unknown{at->first, at->second.error});
+    return &at->second;
+}
+
 Known<std::string_view> Facts::text(std::string_view path) const {
-    auto const* const fact = found_in(files, path);
-    if (!fact) return tl::unexpected(missing(path));
-    if (fact->error != 0) return tl::unexpected(Unknown{std::string(path), fact->error});
-    return without_newline(fact->bytes);
+    return found(files, path).map([](Fact const* fact) { return without_newline(fact->bytes); });
 }
 
 Known<std::string_view> Facts::target(std::string_view path) const {
-    auto const* const fact = found_in(links, path);
-    if (!fact) return tl::unexpected(missing(path));
-    if (fact->error != 0) return tl::unexpected(Unknown{std::string(path), fact->error});
-    return std::string_view(fact->bytes);
+    return found(links, path).map([](Fact const* fact) { return std::string_view(fact->bytes); });
 }
 
 Known<Names> Facts::names(std::string_view path) const {
-    auto const* const fact = found_in(folders, path);
-    if (fact && fact->error == 0) return Names(fact->names);
-    auto unknown = fact ? Unknown{std::string(path), fact->error} : missing(path);
-    if (unknown.absent()) return Names();
-    return tl::unexpected(std::move(unknown));
+    auto const fact = found(folders, path);
+    if (fact) return Names((*fact)->names);
+    if (fact.error().absent()) return Names();
+    return tl::unexpected(fact.error());
 }
 
 Known<CommandFact const*> Facts::command(std::string_view line) const {
-    auto const* const fact = found_in(commands, line);
-    if (!fact) return tl::unexpected(missing(line));
-    if (fact->error != 0) return tl::unexpected(Unknown{std::string(line), fact->error});
-    return fact;
+    return found(commands, line);
 }
 
 Known<Names> Facts::answers(std::string_view request) const {
-    auto const* const fact = found_in(netlink, request);
-    if (!fact) return tl::unexpected(missing(request));
-    if (fact->error != 0) return tl::unexpected(Unknown{std::string(request), fact->error});
-    return Names(fact->payloads);
+    return found(netlink, request).map([](NetlinkFact const* fact) {
+        return Names(fact->payloads);
+    });
 }
 
 }  // namespace vfmgr::checks

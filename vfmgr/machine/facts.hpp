@@ -92,6 +92,9 @@ struct Facts {
     [[nodiscard]] Known<Names> answers(std::string_view request) const;
 
   private:
+    template <class Map>
+    [[nodiscard]] Known<typename Map::mapped_type const*> found(Map const& map,
+                                                                std::string_view name) const;
     // Why `name` is in none of the maps: absent if a pattern covers it.
     [[nodiscard]] Unknown missing(std::string_view name) const;
 };

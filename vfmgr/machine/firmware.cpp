@@ -7,22 +7,12 @@
 #include <array>
 
 #include "api/types/text.hpp"
+#include "vfmgr/machine/lines.hpp"
 
 namespace vfmgr::checks {
 namespace {
 
 using Column = std::optional<FirmwareValue> FirmwareParameter::*;
-
-constexpr std::string_view firmware_blanks = " \t\r";
-
-std::string_view firmware_line(std::string_view& text) {
-    auto const end = std::min(text.find('\n'), text.size());
-    auto line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    auto const from = line.find_first_not_of(firmware_blanks);
-    if (from == line.npos) return {};
-    return line.substr(from, line.find_last_not_of(firmware_blanks) - from + 1);
-}
 
 // Parses what follows "Configurations:". No column names: the values after the card's next reset.
 std::vector<Column> columns_of(std::string_view header) {
@@ -36,8 +26,7 @@ std::vector<Column> columns_of(std::string_view header) {
             known, [&](auto const& one) { return header.starts_with(one.first); });
         if (found == known.end()) return {};  // "New": an admin is about to set a value
         columns.push_back(found->second);
-        header.remove_prefix(found->first.size());
-        header.remove_prefix(std::min(header.find_first_not_of(firmware_blanks), header.size()));
+        header = trimmed(header.substr(found->first.size()));
     }
     if (columns.empty()) columns.push_back(&FirmwareParameter::next);
     return columns;
@@ -65,12 +54,11 @@ FirmwareValue parse_value(std::string_view text) {
 std::vector<std::string_view> values_in(std::string_view row) {
     std::vector<std::string_view> values;
     while (!row.empty()) {
-        auto const blank = std::min(row.find_first_of(firmware_blanks), row.size());
+        auto const blank = std::min(row.find_first_of(" \t\r"), row.size());
         auto const bracket = row.find(')');
         auto const end = bracket < blank ? bracket + 1 : blank;
         if (end > 0) values.push_back(row.substr(0, end));
-        row.remove_prefix(end);
-        row.remove_prefix(std::min(row.find_first_not_of(firmware_blanks), row.size()));
+        row = trimmed(row.substr(end));
     }
     return values;
 }
@@ -113,13 +101,11 @@ FirmwareConfiguration parse_firmware_configuration(std::string_view output) {
     std::vector<Column> columns;
     bool in_table = false, in_device = false;
     while (!output.empty()) {
-        auto const line = firmware_line(output);
+        auto const line = trimmed(take_line(output));
         if (line.starts_with(device) && in_device) break;
         in_device |= line.starts_with(device);
         auto const value_behind = [&](std::string_view key) {
-            auto const value = line.substr(key.size());
-            return std::string(
-                value.substr(std::min(value.find_first_not_of(firmware_blanks), value.size())));
+            return std::string(trimmed(line.substr(key.size())));
         };
         if (line.starts_with(header)) {
             columns = columns_of(value_behind(header));

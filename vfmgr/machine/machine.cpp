@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "api/types/text.hpp"
+#include "vfmgr/machine/lines.hpp"
 #include "vfmgr/machine/read_devices.hpp"
 
 namespace vfmgr::checks {
@@ -19,19 +20,6 @@ auto parsed(Known<std::string_view> const& text, Parse parse)
     return parse(*text);
 }
 
-std::string_view next_line(std::string_view& text) {
-    auto const end = std::min(text.find('\n'), text.size());
-    auto const line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    return line;
-}
-
-std::string_view trimmed(std::string_view text) {
-    auto const from = text.find_first_not_of(" \t");
-    if (from == text.npos) return {};
-    return text.substr(from, text.find_last_not_of(" \t") - from + 1);
-}
-
 // /proc/modules has loaded modules; /sys/module also has built-in ones with a parameter.
 Known<std::set<std::string, std::less<>>> read_modules(Facts const& facts) {
     auto const loaded = facts.text("/proc/modules");
@@ -40,7 +28,7 @@ Known<std::set<std::string, std::less<>>> read_modules(Facts const& facts) {
     std::set<std::string, std::less<>> modules;
     if (present) modules.insert(present->begin(), present->end());
     for (auto rest = loaded.value_or(""); !rest.empty();) {
-        auto const line = next_line(rest);
+        auto const line = take_line(rest);
         modules.emplace(line.substr(0, line.find(' ')));
     }
     return modules;
@@ -89,12 +77,8 @@ Known<KernelLog> read_log(Facts const& facts) {
 
 std::vector<KernelParameter> parse_kernel_parameters(std::string_view cmdline) {
     std::vector<KernelParameter> all;
-    while (!cmdline.empty()) {
-        auto const end = std::min(cmdline.find_first_of(" \n"), cmdline.size());
-        auto const word = cmdline.substr(0, end);
-        cmdline.remove_prefix(std::min(end + 1, cmdline.size()));
+    for (auto const word : words_in(cmdline, " \n")) {
         if (word == "--") break;  // what follows is init's
-        if (word.empty()) continue;
         auto const equals = word.find('=');
         all.push_back({std::string(word.substr(0, equals)),
                        equals == word.npos ? "" : std::string(word.substr(equals + 1))});
@@ -106,7 +90,7 @@ std::vector<KernelParameter> parse_kernel_parameters(std::string_view cmdline) {
 Cpu parse_cpu(std::string_view cpuinfo) {
     Cpu cpu;
     while (!cpuinfo.empty()) {
-        auto const line = next_line(cpuinfo);
+        auto const line = take_line(cpuinfo);
         auto const colon = line.find(':');
         if (colon == line.npos) continue;
         auto const key = trimmed(line.substr(0, colon));
@@ -135,7 +119,7 @@ std::map<std::string, Unit, std::less<>> parse_units(std::string_view shown) {
         unit = {};
     };
     while (!shown.empty()) {
-        auto value = next_line(shown);
+        auto value = take_line(shown);
         if (value.empty()) keep();
         auto const key = take_until(value, '=');
         if (key == "Id") id = value;
@@ -164,26 +148,11 @@ bool module_loaded(Machine const& machine, std::string_view module) {
     return machine.modules && machine.modules->contains(module);
 }
 
-Known<bool> module_exists(Machine const& machine, std::string_view module) {
-    if (module_loaded(machine, module)) return true;
-    auto const folder = "/lib/modules/" + machine.release + "/";
-    auto const listed = machine.facts.text(folder + "modules.dep");
-    if (!listed) return tl::unexpected(listed.error());
-    // File names use either sign; the kernel treats them the same.
-    auto const in = [&](std::string_view text, std::string name) {
-        if (text.find("/" + name + ".ko") != text.npos) return true;
-        std::ranges::replace(name, '_', '-');
-        return text.find("/" + name + ".ko") != text.npos;
-    };
-    auto const builtin = machine.facts.text(folder + "modules.builtin").value_or("");
-    return in(*listed, std::string(module)) || in(builtin, std::string(module));
-}
-
 std::optional<std::string> kernel_option(Machine const& machine, std::string_view option) {
     auto text = machine.facts.text("/boot/config-" + machine.release);
     if (!text) return std::nullopt;
     while (!text->empty()) {
-        auto value = next_line(*text);
+        auto value = take_line(*text);
         if (value == fmt::format("# {} is not set", option)) return "n";
         auto const key = take_until(value, '=');
         if (key == option) return std::string(value);
@@ -191,10 +160,15 @@ std::optional<std::string> kernel_option(Machine const& machine, std::string_vie
     return "n";
 }
 
+Unit const* find_unit(Machine const& machine, std::string_view name) {
+    if (!machine.units) return nullptr;
+    auto const found = machine.units->find(name);
+    return found == machine.units->end() ? nullptr : &found->second;
+}
+
 LogLine const* find_line(KernelLog const& log, std::initializer_list<std::string_view> words) {
     for (auto const& line : log.lines)
-        if (std::ranges::all_of(
-                words, [&](auto const word) { return line.text.find(word) != line.text.npos; }))
+        if (std::ranges::all_of(words, [&](auto const word) { return contains(line.text, word); }))
             return &line;
     return nullptr;
 }

@@ -3,6 +3,7 @@
 // A value that views the Facts it was parsed from, which outlive it; any thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -96,6 +97,9 @@ struct MachineRdmaDevice {
 
 struct Unit {
     std::string load, active, file;  // "loaded", "active", "enabled"
+
+    [[nodiscard]] bool installed() const { return load == "loaded"; }
+    [[nodiscard]] bool runs() const { return active == "active"; }
 };
 
 // A VFIO group or device that a process holds open.
@@ -127,16 +131,24 @@ struct Machine {
 [[nodiscard]] KernelParameter const* find_parameter(std::vector<KernelParameter> const& all,
                                                     std::string_view name);
 [[nodiscard]] PciDevice const* find_pci(Machine const& machine, PciAddress const& address);
-// True if the module's file exists, or the module is built in; "rdma_rxe".
-[[nodiscard]] Known<bool> module_exists(Machine const& machine, std::string_view module);
 [[nodiscard]] bool module_loaded(Machine const& machine, std::string_view module);
 // "m", "y", "n" when it is not set; absent if the kernel's options can't be read. Works only for
 // options that sources.cpp keeps.
 [[nodiscard]] std::optional<std::string> kernel_option(Machine const& machine,
                                                        std::string_view option);
+// Null if systemd has no such unit, or can't be asked.
+[[nodiscard]] Unit const* find_unit(Machine const& machine, std::string_view name);
 // Returns the first line that contains all of these.
 [[nodiscard]] LogLine const* find_line(KernelLog const& log,
                                        std::initializer_list<std::string_view> words);
+// Returns the last line that `is_it` accepts; null without a log.
+template <class Judge>
+[[nodiscard]] LogLine const* last_line(Machine const& machine, Judge is_it) {
+    if (!machine.log) return nullptr;
+    auto const& lines = machine.log->lines;
+    auto const found = std::find_if(lines.rbegin(), lines.rend(), is_it);
+    return found == lines.rend() ? nullptr : &*found;
+}
 
 // --- parsers, for fuzzers and tests ---
 

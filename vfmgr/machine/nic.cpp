@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 
+#include "vfmgr/machine/lines.hpp"
 #include "vfmgr/netlink/devlink.hpp"
 #include "vfmgr/netlink/qos.hpp"
 #include "vfmgr/netlink/rdma.hpp"
@@ -41,7 +42,11 @@ bool is_vf(PciDevice const& device) {
 }
 
 bool on_vfio(PciDevice const& device) {
-    return device.driver && device.driver->find("vfio") != std::string::npos;
+    return device.driver && contains(*device.driver, "vfio");
+}
+
+std::string file_of(PciAddress const& function, std::string_view name) {
+    return fmt::format("/sys/bus/pci/devices/{}/{}", to_string(function), name);
 }
 
 std::vector<PciDevice const*> sriov_nics(Machine const& machine) {
@@ -99,7 +104,7 @@ std::string firmware_tool(Machine const& machine) {
 }
 
 Known<PciConfiguration> configuration_of(Machine const& machine, PciAddress const& address) {
-    auto const path = "/sys/bus/pci/devices/" + to_string(address) + "/config";
+    auto const path = file_of(address, "config");
     // text() won't do: a last byte of 0x0a is no newline here.
     if (auto const known = machine.facts.text(path); !known) return tl::unexpected(known.error());
     auto const found = machine.facts.files.find(path);
@@ -153,8 +158,15 @@ bool has_vfs(Facts const& facts, std::string const& netdev) {
     if (!device) return false;
     auto const address = std::string(device->substr(device->rfind('/') + 1));
     auto const port = facts.text("/sys/class/net/" + netdev + "/phys_port_name").value_or("");
-    return port.find("vf") == port.npos &&
+    return !contains(port, "vf") &&
            facts.target("/sys/bus/pci/devices/" + address + "/virtfn0").has_value();
+}
+
+// Every address of every netdev.
+NlRequest addresses_request() {
+    NlRequest request(RTM_GETADDR, NLM_F_DUMP);
+    request.header(ifaddrmsg{});
+    return request;
 }
 
 // Requests the VFs' settings without their statistics: twice as many VFs fit.
@@ -185,7 +197,11 @@ std::uint16_t nldev(unsigned command) {
 
 void ask_about_netdevs(Facts& facts) {
     auto const names = physical_netdevs(facts);
-    if (auto socket = NlSocket::open(NlProtocol::route)) {
+    auto socket = NlSocket::open(NlProtocol::route);
+    facts.netlink.emplace("RTM_GETADDR", socket
+                                             ? dumped(*socket, addresses_request(), "RTM_GETADDR")
+                                             : NetlinkFact{{}, EPROTONOSUPPORT});
+    if (socket) {
         facts.patterns.insert("DCB_CMD_IEEE_GET *");
         for (auto const& name : names) {
             auto const call = "DCB_CMD_IEEE_GET " + name;

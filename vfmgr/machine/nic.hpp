@@ -18,6 +18,8 @@ namespace vfmgr::checks {
 [[nodiscard]] bool is_vf(PciDevice const& device);
 // Its driver attaches it to a VM: "vfio-pci", "mlx5_vfio_pci".
 [[nodiscard]] bool on_vfio(PciDevice const& device);
+// "/sys/bus/pci/devices/0000:3b:00.0/driver".
+[[nodiscard]] std::string file_of(PciAddress const& function, std::string_view name);
 // Returns network functions that have SR-IOV, and ConnectX that should.
 [[nodiscard]] std::vector<PciDevice const*> sriov_nics(Machine const& machine);
 // Returns function 0 of each ConnectX: its firmware's configuration is that of the whole card.
@@ -40,8 +42,8 @@ namespace vfmgr::checks {
 // Reads what only netlink shows of network and RDMA devices: lossless priorities, flow control,
 // VFs' VLANs, the netdev of an RDMA port. Sends only GET requests, with a time limit. Any thread.
 
-// Requests "DCB_CMD_IEEE_GET ens1f0" and "ETHTOOL_MSG_PAUSE_GET ens1f0" for each netdev of a PCI
-// function, and "RTM_GETLINK ens1f0 VFs" for each PF that has VFs.
+// Requests "RTM_GETADDR", "DCB_CMD_IEEE_GET ens1f0" and "ETHTOOL_MSG_PAUSE_GET ens1f0" for each
+// netdev of a PCI function, and "RTM_GETLINK ens1f0 VFs" for each PF that has VFs.
 // `facts` already has the links of /sys/class/net/*/device.
 void ask_about_netdevs(Facts& facts);
 // Requests "RDMA_NLDEV_CMD_GET" and "RDMA_NLDEV_CMD_PORT_GET mlx5_0".

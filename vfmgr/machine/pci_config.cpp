@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "api/types/text.hpp"
+#include "vfmgr/machine/lines.hpp"
 
 namespace vfmgr::checks {
 namespace {
@@ -71,36 +72,16 @@ PcieCapability read_pcie(RawSpace const& space, std::size_t at) {
     pcie.kind = static_cast<PcieKind>((flags & PCI_EXP_FLAGS_TYPE) >> 4U);
     // Version 1 has no second set of registers.
     if ((flags & PCI_EXP_FLAGS_VERS) < 2) return pcie;
-    pcie.can_forward_ari =
-        (space.number(at + PCI_EXP_DEVCAP2, 4).value_or(0) & PCI_EXP_DEVCAP2_ARI) != 0;
     pcie.forwards_ari = (space.word(at + PCI_EXP_DEVCTL2) & PCI_EXP_DEVCTL2_ARI) != 0;
     return pcie;
 }
 
-SrIovCapability read_sriov(RawSpace const& space, std::size_t at) {
-    auto const control = space.word(at + PCI_SRIOV_CTRL);
-    SrIovCapability sriov;
-    sriov.enabled = (control & PCI_SRIOV_CTRL_VFE) != 0;
-    sriov.ari = (control & PCI_SRIOV_CTRL_ARI) != 0;
-    sriov.initial_vfs = space.word(at + PCI_SRIOV_INITIAL_VF);
-    sriov.total_vfs = space.word(at + PCI_SRIOV_TOTAL_VF);
-    sriov.num_vfs = space.word(at + PCI_SRIOV_NUM_VF);
-    sriov.offset = space.word(at + PCI_SRIOV_VF_OFFSET);
-    sriov.stride = space.word(at + PCI_SRIOV_VF_STRIDE);
-    sriov.vf_device = space.word(at + PCI_SRIOV_VF_DID);
-    return sriov;
-}
-
 void read_extended(RawSpace const& space, PciConfiguration& configuration) {
-    constexpr std::size_t sriov_bytes = PCI_SRIOV_VF_DID + 2, acs_bytes = PCI_ACS_CTRL + 2;
     for (auto const& [id, at] : configuration.extended_capabilities) {
-        if (id == PCI_EXT_CAP_ID_SRIOV && space.has(at, sriov_bytes))
-            configuration.sriov = read_sriov(space, at);
-        if (id == PCI_EXT_CAP_ID_ACS && space.has(at, acs_bytes))
+        if (id == PCI_EXT_CAP_ID_ACS && space.has(at, PCI_ACS_CTRL + 2))
             configuration.acs = {space.word(at + PCI_ACS_CAP), space.word(at + PCI_ACS_CTRL)};
         if (id == PCI_EXT_CAP_ID_ATS && space.has(at, PCI_ATS_CTRL + 2))
             configuration.ats = (space.word(at + PCI_ATS_CTRL) & PCI_ATS_CTRL_ENABLE) != 0;
-        configuration.ari |= id == PCI_EXT_CAP_ID_ARI;
     }
 }
 
@@ -146,25 +127,14 @@ std::optional<PciConfiguration> parse_pci_configuration(std::string_view bytes) 
     return configuration;
 }
 
-namespace {
-
-std::string_view next_part(std::string_view& text, char separator) {
-    auto const end = std::min(text.find(separator), text.size());
-    auto const part = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    return part;
-}
-
-}  // namespace
-
 std::vector<PciRegion> parse_pci_resource(std::string_view text) {
     constexpr std::size_t regions_max = 32;
     std::vector<PciRegion> regions;
     while (!text.empty() && regions.size() < regions_max) {
-        auto line = next_part(text, '\n');
+        auto line = take_line(text);
         std::array<std::uint64_t, 3> values{};
         for (auto& value : values) {
-            auto const word = next_part(line, ' ');
+            auto const word = take_part(line, ' ');
             auto const number = word.starts_with("0x")
                                     ? parse_digits(word.substr(2), {.base = 16, .digits_max = 16})
                                     : std::nullopt;
@@ -178,10 +148,10 @@ std::vector<PciRegion> parse_pci_resource(std::string_view text) {
 }
 
 bool number_list_has(std::string_view list, int number) {
-    list = next_part(list, '\n');  // older kernels end the file with "\n\0" (recorded)
+    list = take_line(list);  // older kernels end the file with "\n\0" (recorded)
     while (!list.empty()) {
-        auto part = next_part(list, ',');
-        auto const first = next_part(part, '-');
+        auto part = take_part(list, ',');
+        auto const first = take_part(part, '-');
         auto const from = parse_digits(first, {.max = INT32_MAX});
         auto const to = part.empty() ? from : parse_digits(part, {.max = INT32_MAX});
         if (from && to && std::cmp_less_equal(*from, number) && std::cmp_less_equal(number, *to))

@@ -26,15 +26,8 @@ enum class PcieKind : std::uint8_t {
 
 struct PcieCapability {
     PcieKind kind = PcieKind::endpoint;
-    bool can_forward_ari = false, forwards_ari = false;  // of ports
+    bool forwards_ari = false;  // of ports
     bool operator==(PcieCapability const&) const = default;
-};
-
-struct SrIovCapability {
-    bool enabled = false, ari = false;
-    std::uint16_t initial_vfs = 0, total_vfs = 0, num_vfs = 0;
-    std::uint16_t offset = 0, stride = 0, vf_device = 0;
-    bool operator==(SrIovCapability const&) const = default;
 };
 
 // Access Control Services: what a port lets devices below it do to each other.
@@ -64,10 +57,8 @@ struct PciConfiguration {
     bool shows_extended_capabilities = false;  // and for these
     std::vector<Capability> capabilities, extended_capabilities;
     std::optional<PcieCapability> pcie;
-    std::optional<SrIovCapability> sriov;
     std::optional<AcsCapability> acs;
     std::optional<bool> ats;  // present: whether it is on
-    bool ari = false;
     bool operator==(PciConfiguration const&) const = default;
 };
 

@@ -5,29 +5,10 @@
 #include <charconv>
 
 #include "api/types/text.hpp"
+#include "vfmgr/machine/lines.hpp"
 
 namespace vfmgr::checks {
 namespace {
-
-std::string_view line_of(std::string_view& text) {
-    auto const end = std::min(text.find('\n'), text.size());
-    auto const line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    return line;
-}
-
-std::vector<std::string_view> line_words(std::string_view line) {
-    constexpr std::string_view blanks = " \t";
-    std::vector<std::string_view> words;
-    while (true) {
-        auto const from = line.find_first_not_of(blanks);
-        if (from == line.npos) return words;
-        line.remove_prefix(from);
-        auto const end = std::min(line.find_first_of(blanks), line.size());
-        words.push_back(line.substr(0, end));
-        line.remove_prefix(end);
-    }
-}
 
 // Parses the word after "mlx5_core ": "0000:1a:00.0:".
 std::optional<PciAddress> pci_behind_driver(std::string_view line) {
@@ -53,7 +34,7 @@ bool names_number(std::string_view line, std::string_view number) {
 }
 
 bool has_word(std::string_view line, std::string_view expected) {
-    auto const words = line_words(line);
+    auto const words = words_in(line);
     return std::ranges::find(words, expected) != words.end();
 }
 
@@ -97,7 +78,7 @@ std::optional<PortRate> parse_port_rate(std::string_view text) {
 std::set<std::string> parse_default_routes4(std::string_view lines) {
     std::set<std::string> netdevs;
     while (!lines.empty()) {
-        auto const words = line_words(line_of(lines));
+        auto const words = words_in(take_line(lines));
         if (words.size() < 8 || words[1] != "00000000" || words[7] != "00000000") continue;
         netdevs.emplace(words[0]);
     }
@@ -110,7 +91,7 @@ std::set<std::string> parse_default_routes6(std::string_view lines) {
     constexpr std::string_view zeros = "00000000000000000000000000000000";
     std::set<std::string> netdevs;
     while (!lines.empty()) {
-        auto const words = line_words(line_of(lines));
+        auto const words = words_in(take_line(lines));
         if (words.size() != 10 || words[0] != zeros || words[1] != "00" || words[9] == "lo")
             continue;
         netdevs.emplace(words[9]);
@@ -122,11 +103,11 @@ std::vector<RdmaLinkCommand> parse_rdma_link_commands(std::string_view text) {
     std::vector<RdmaLinkCommand> commands;
     constexpr std::string_view mark = "rdma link add ";
     while (!text.empty()) {
-        auto const line = line_of(text);
+        auto const line = take_line(text);
         auto const at = line.find(mark);
         auto const first = line.find_first_not_of(" \t");
         if (at == line.npos || line[first] == '#') continue;
-        auto const words = line_words(line.substr(at + mark.size()));
+        auto const words = words_in(line.substr(at + mark.size()));
         RdmaLinkCommand command;
         if (!words.empty()) command.name = words[0];
         for (std::size_t i = 1; i + 1 < words.size(); i += 2) {
@@ -144,13 +125,11 @@ std::set<std::string, std::less<>> parse_vfmgr_links(std::string_view lines) {
     constexpr std::size_t owner = 5;
     std::set<std::string, std::less<>> names;
     while (!lines.empty()) {
-        auto line = line_of(lines);
-        auto const name = line.substr(0, line.find(','));
-        std::size_t column = 0;
-        for (; column < owner && line.find(',') != line.npos; ++column)
-            line.remove_prefix(line.find(',') + 1);
-        if (column == owner && line.substr(0, line.find(',')) == "vfmgr" && !name.empty())
-            names.emplace(name);
+        auto line = take_line(lines);
+        std::vector<std::string_view> columns;
+        while (!line.empty()) columns.push_back(take_part(line, ','));
+        if (columns.size() > owner && columns[owner] == "vfmgr" && !columns[0].empty())
+            names.emplace(columns[0]);
     }
     return names;
 }
@@ -160,17 +139,16 @@ FilterLine filter_of_port(std::string_view ruleset, std::string_view port) {
     FilterLine policy;
     std::string_view table;
     while (!ruleset.empty()) {
-        auto line = line_of(ruleset);
-        line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+        auto const line = trimmed(take_line(ruleset));
         if (line.starts_with("table ")) table = line;
         // vfmgr's own table has rules for this port, too, but only for its own interfaces and
         // addresses.
         if (table.starts_with("table inet vfmgr ")) continue;
-        bool const input = line.find(" hook input ") != line.npos;
-        if (input && line.find("policy drop") != line.npos)
+        bool const input = contains(line, " hook input ");
+        if (input && contains(line, "policy drop"))
             policy = {PortFilter::limited, std::string(line)};
         if (!names_number(line, port)) continue;
-        if (has_word(line, "drop") || has_word(line, "reject") || line.find(" saddr ") != line.npos)
+        if (has_word(line, "drop") || has_word(line, "reject") || contains(line, " saddr "))
             return {PortFilter::limited, std::string(line)};
         if (has_word(line, "accept")) found = {PortFilter::accepted, std::string(line)};
     }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "api/types/text.hpp"
+#include "vfmgr/machine/lines.hpp"
 #include "vfmgr/netlink/rdma.hpp"
 
 namespace vfmgr::checks {
@@ -137,7 +138,7 @@ std::optional<std::uint16_t> represented_vf(MachineNetdev const& netdev) {
 
 bool is_representor(MachineNetdev const& netdev) {
     // "p0" is the port itself; "pf0", "pf0vf1" and "pf0sf2" represent other functions.
-    return netdev.phys_port_name.find("pf") != std::string::npos;
+    return contains(netdev.phys_port_name, "pf");
 }
 
 std::vector<MachineNetdev const*> netdevs_of(Machine const& machine, PciAddress const& pci) {

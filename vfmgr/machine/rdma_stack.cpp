@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/machine/rdma_stack.hpp"
+#include "vfmgr/machine/lines.hpp"
 #include "vfmgr/machine/nic.hpp"
 
 #include <fmt/format.h>
@@ -11,13 +12,6 @@
 namespace vfmgr::checks {
 namespace {
 
-std::string_view first_line(std::string_view& text) {
-    auto const end = std::min(text.find('\n'), text.size());
-    auto const line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    return line;
-}
-
 // "updates/dkms/nvidia-peermem.ko.zst" is nvidia_peermem: names use either sign.
 bool is_file_of(std::string_view path, std::string_view module) {
     auto name = path.substr(path.rfind('/') + 1);
@@ -26,16 +20,6 @@ bool is_file_of(std::string_view path, std::string_view module) {
     name = name.substr(0, ending);
     auto const plain = [](char one) { return one == '-' ? '_' : one; };
     return std::ranges::equal(name, module, {}, plain, plain);
-}
-
-std::vector<std::string_view> words_of(std::string_view text) {
-    std::vector<std::string_view> words;
-    while (!text.empty()) {
-        auto const end = std::min(text.find_first_of(" \t"), text.size());
-        if (end != 0) words.push_back(text.substr(0, end));
-        text.remove_prefix(std::min(end + 1, text.size()));
-    }
-    return words;
 }
 
 // "3.2.5", "1.0.0.0": OFED's own part of a version has dots, the kernel's "0" has none.
@@ -85,16 +69,16 @@ std::optional<bool> release_is_at_least(std::string_view release, int major, int
 
 std::optional<ModuleFile> find_module(std::string_view modules_dep, std::string_view module) {
     while (!modules_dep.empty()) {
-        auto rest = first_line(modules_dep);
+        auto rest = take_line(modules_dep);
         auto const path = take_until(rest, ':');
-        if (path && is_file_of(*path, module)) return ModuleFile{*path, words_of(rest)};
+        if (path && is_file_of(*path, module)) return ModuleFile{*path, words_in(rest)};
     }
     return std::nullopt;
 }
 
 std::optional<std::uint32_t> find_symbol_version(std::string_view table, std::string_view symbol) {
     while (!table.empty()) {
-        auto const words = words_of(first_line(table));
+        auto const words = words_in(take_line(table));
         if (words.size() < 2 || words[1] != symbol || !words[0].starts_with("0x")) continue;
         auto const version = parse_digits(words[0].substr(2), {.base = 16, .max = UINT32_MAX});
         if (version) return static_cast<std::uint32_t>(*version);
@@ -105,7 +89,7 @@ std::optional<std::uint32_t> find_symbol_version(std::string_view table, std::st
 std::optional<std::string_view> find_kernel_symbol(std::string_view kallsyms,
                                                    std::string_view symbol) {
     while (!kallsyms.empty()) {
-        auto const words = words_of(first_line(kallsyms));
+        auto const words = words_in(take_line(kallsyms));
         if (words.size() < 3 || words[2] != symbol) continue;
         auto owner = words.size() > 3 ? words[3] : std::string_view("kernel");
         if (owner.starts_with('[') && owner.ends_with(']'))
@@ -119,8 +103,7 @@ std::vector<PciDevice const*> own_connectx(Machine const& machine) {
     std::vector<PciDevice const*> own;
     if (!machine.pci) return own;
     for (auto const& device : *machine.pci)
-        if (device.vendor == vendor_mellanox && is_network(device) && !on_vfio(device))
-            own.push_back(&device);
+        if (is_connectx(device) && !on_vfio(device)) own.push_back(&device);
     return own;
 }
 
@@ -140,8 +123,15 @@ bool module_present(Machine const& machine, std::string_view module) {
     auto const path = "/lib/modules/" + machine.release + "/modules.builtin";
     auto text = machine.facts.text(path).value_or("");
     while (!text.empty())
-        if (is_file_of(first_line(text), module)) return true;
+        if (is_file_of(take_line(text), module)) return true;
     return false;
+}
+
+Known<bool> module_exists(Machine const& machine, std::string_view module) {
+    if (module_loaded(machine, module)) return true;
+    auto const listed = machine.facts.text("/lib/modules/" + machine.release + "/modules.dep");
+    if (!listed) return tl::unexpected(listed.error());
+    return module_present(machine, module) || find_module(*listed, module);
 }
 
 std::optional<std::string_view> module_file(Machine const& machine, std::string_view module) {

@@ -36,6 +36,8 @@ struct Ofed {
 
 // Loaded, or built into the kernel.
 [[nodiscard]] bool module_present(Machine const& machine, std::string_view module);
+// True if the module's file exists, or the module is built in; "rdma_rxe".
+[[nodiscard]] Known<bool> module_exists(Machine const& machine, std::string_view module);
 // Its file below /lib/modules/RELEASE: "updates/dkms/mlx5_core.ko.zst".
 [[nodiscard]] std::optional<std::string_view> module_file(Machine const& machine,
                                                           std::string_view module);

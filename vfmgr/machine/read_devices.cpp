@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "api/types/text.hpp"
+#include "vfmgr/machine/lines.hpp"
 
 namespace vfmgr::checks {
 namespace {
@@ -219,11 +220,9 @@ std::string_view parse_port_state(std::string_view text) {
 
 std::vector<PciAddress> parse_pci_path(std::string_view target) {
     std::vector<PciAddress> path;
-    while (!target.empty()) {
-        auto const end = std::min(target.find('/'), target.size());
-        if (auto const address = PciAddress::parse(target.substr(0, end))) path.push_back(*address);
-        target.remove_prefix(std::min(end + 1, target.size()));
-    }
+    while (!target.empty())
+        if (auto const address = PciAddress::parse(take_part(target, '/')))
+            path.push_back(*address);
     return path;
 }
 

@@ -164,8 +164,18 @@ constexpr std::array files{
     FileSource{"/etc/modules"},
     FileSource{"/etc/modules-load.d/*.conf"},
     FileSource{"/usr/lib/modules-load.d/*.conf"},
-    FileSource{"/etc/modprobe.d/*.conf"},
     FileSource{"/usr/lib/modprobe.d/*.conf", 4096, peermem},
+    FileSource{"/usr/lib/systemd/system/openibd.service.d/*.conf"},
+    FileSource{"/etc/infiniband/openib.conf"},
+    FileSource{"/etc/opensm/opensm.conf", 4096, opensm},
+    FileSource{"/etc/rdma/opensm.conf", 4096, opensm},  // Red Hat's place
+    FileSource{"/etc/os-release"},
+    FileSource{"/etc/rdma/rdma.conf"},
+};
+
+// Configuration that shows which other programs make VFs.
+constexpr std::array owner_files{
+    FileSource{"/etc/modprobe.d/*.conf"},
     FileSource{"/etc/netplan/*.yaml", 1 << 14},
     FileSource{"/etc/network/interfaces"},
     FileSource{
@@ -193,12 +203,6 @@ constexpr std::array files{
                .lines_with = makers,
                .lines_but_not = unit_secrets,
                .keeps_numbers = true},
-    FileSource{"/usr/lib/systemd/system/openibd.service.d/*.conf"},
-    FileSource{"/etc/infiniband/openib.conf"},
-    FileSource{"/etc/opensm/opensm.conf", 4096, opensm},
-    FileSource{"/etc/rdma/opensm.conf", 4096, opensm},  // Red Hat's place
-    FileSource{"/etc/os-release"},
-    FileSource{"/etc/rdma/rdma.conf"},
 };
 
 constexpr auto links = std::to_array<std::string_view>({
@@ -270,6 +274,10 @@ auto const& commands() {
 
 std::span<FileSource const> file_sources() {
     return files;
+}
+
+std::span<FileSource const> owner_sources() {
+    return owner_files;
 }
 
 std::span<std::string_view const> link_sources() {

@@ -28,6 +28,8 @@ struct FileSource {
     bool keeps_numbers = false;
 };
 [[nodiscard]] std::span<FileSource const> file_sources();
+// Files beside those that show which other programs make VFs.
+[[nodiscard]] std::span<FileSource const> owner_sources();
 // Links whose target is a fact.
 [[nodiscard]] std::span<std::string_view const> link_sources();
 // Folders whose names are facts.

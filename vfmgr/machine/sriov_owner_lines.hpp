@@ -12,34 +12,17 @@
 #include <vector>
 
 #include "api/types/text.hpp"
+#include "vfmgr/machine/lines.hpp"
 #include "vfmgr/machine/sriov_owners.hpp"
 
 namespace vfmgr::checks {
 
 using Owners = std::vector<SriovOwner>;
 
-inline constexpr std::string_view owner_spaces = " \t\r";
-
-inline std::string_view bare_text(std::string_view text) {
-    auto const from = text.find_first_not_of(owner_spaces);
-    if (from == text.npos) return {};
-    return text.substr(from, text.find_last_not_of(owner_spaces) - from + 1);
-}
-
 inline std::string_view without_quotes(std::string_view text) {
     bool const quoted = text.size() >= 2 && (text.front() == '"' || text.front() == '\'') &&
                         text.back() == text.front();
     return quoted ? text.substr(1, text.size() - 2) : text;
-}
-
-inline std::vector<std::string> owner_words(std::string_view text) {
-    std::vector<std::string> words;
-    for (auto rest = bare_text(text); !rest.empty(); rest = bare_text(rest)) {
-        auto const end = std::min(rest.find_first_of(owner_spaces), rest.size());
-        words.emplace_back(rest.substr(0, end));
-        rest.remove_prefix(end);
-    }
-    return words;
 }
 
 struct SettingLine {
@@ -51,22 +34,20 @@ struct SettingLine {
 template <class Take>
 void each_setting_line(std::string_view text, Take take) {
     for (std::size_t number = 1; !text.empty(); ++number) {
-        auto const end = std::min(text.find('\n'), text.size());
-        SettingLine const line{text.substr(0, end), number};
-        text.remove_prefix(std::min(end + 1, text.size()));
-        auto const content = bare_text(line.text);
+        SettingLine const line{take_line(text), number};
+        auto const content = trimmed(line.text);
         if (!content.empty() && content.front() != '#' && content.front() != ';') take(line);
     }
 }
 
 inline SriovOwner owner_at(SettingLine const& line, OwnerKind kind, std::string does) {
-    return {kind, std::move(does), std::string(bare_text(line.text)), line.number, {}, {}};
+    return {kind, std::move(does), std::string(trimmed(line.text)), line.number, {}, {}};
 }
 
 // Records the first line that shows it, or one that shows more.
 inline void note(SriovOwner& owner, SettingLine const& line, std::string does) {
     owner.does = std::move(does);
-    owner.line = bare_text(line.text);
+    owner.line = trimmed(line.text);
     owner.line_number = line.number;
 }
 
@@ -75,10 +56,10 @@ struct Assignment {
     std::string_view key, value;
 };
 inline std::optional<Assignment> assignment_in(std::string_view line, char sign) {
-    auto value = bare_text(line);
+    auto value = trimmed(line);
     auto const key = take_until(value, sign);
     if (!key) return std::nullopt;
-    return Assignment{bare_text(*key), without_quotes(bare_text(value))};
+    return Assignment{trimmed(*key), without_quotes(trimmed(value))};
 }
 
 inline std::string makes_vfs(std::string_view count) {

@@ -7,6 +7,8 @@
 #include <array>
 
 #include "api/types/addresses.hpp"
+#include "vfmgr/machine/lines.hpp"
+#include "vfmgr/machine/sources.hpp"
 #include "vfmgr/machine/sriov_owner_lines.hpp"
 
 namespace vfmgr::checks {
@@ -18,7 +20,7 @@ constexpr std::array<std::string_view, 2> count_files{"sriov_numvfs", "mlx5_num_
 void match_section(DeviceSelector& of, Assignment const& one) {
     if (one.value.starts_with('!')) return;
     auto const add = [&](std::vector<std::string>& to) {
-        for (auto& word : owner_words(one.value)) to.push_back(std::move(word));
+        for (auto const word : words_in(one.value)) to.emplace_back(word);
     };
     if (one.key == "Name" || one.key == "OriginalName") add(of.netdevs);
     if (one.key == "MACAddress" || one.key == "PermanentMACAddress") add(of.macs);
@@ -30,11 +32,11 @@ void match_section(DeviceSelector& of, Assignment const& one) {
 
 Owners in_networkd(std::string_view path, std::string_view text) {
     SriovOwner owner;
-    bool const of_udev = path.find(".link") != path.npos;  // also "a.link.d/b.conf"
+    bool const of_udev = contains(path, ".link");  // also "a.link.d/b.conf"
     owner.kind = of_udev ? OwnerKind::udev : OwnerKind::networkd;
     std::string_view section;
     each_setting_line(text, [&](SettingLine const& line) {
-        auto const content = bare_text(line.text);
+        auto const content = trimmed(line.text);
         if (content.front() == '[') {
             section = content;
             if (section == "[SR-IOV]" && owner.line.empty()) note(owner, line, "sets VFs up");
@@ -54,7 +56,7 @@ Owners in_keyfile(std::string_view text) {
     SriovOwner owner;
     owner.kind = OwnerKind::network_manager;
     each_setting_line(text, [&](SettingLine const& line) {
-        auto const content = bare_text(line.text);
+        auto const content = trimmed(line.text);
         if (content == "[sriov]" && owner.line.empty()) note(owner, line, "sets VFs up");
         auto const one = assignment_in(content, '=');
         if (!one) return;
@@ -85,13 +87,13 @@ Owners in_ifcfg(std::string_view text) {
 
 // "options mlx4_core num_vfs=2,2,0"; modprobe.d(5).
 Owners in_modprobe(SettingLine const& line) {
-    auto const words = owner_words(line.text);
+    auto const words = words_in(line.text);
     if (words.size() < 3 || words[0] != "options") return {};
     for (auto const& word : words) {
         auto const one = assignment_in(word, '=');
         bool const counts = one && (one->key == "num_vfs" || one->key == "max_vfs");
         if (!counts || one->value.find_first_of("123456789") == one->value.npos) continue;
-        auto driver = words[1];
+        std::string driver(words[1]);
         std::ranges::replace(driver, '-', '_');
         auto owner = owner_at(line, OwnerKind::module, fmt::format("makes VFs, {}", word));
         owner.name = driver;
@@ -116,8 +118,8 @@ DeviceSelector device_in_path(std::string_view line, std::string_view file) {
     std::string const name(path.substr(slash + 1));
     if (PciAddress::parse(name)) return {{}, {}, {}, {name}, {}};
     bool const plain = !name.empty() && name.find_first_of("$%{") == name.npos;
-    if (plain && path.find("/infiniband/") != path.npos) return {{}, {}, {}, {}, {name}};
-    if (plain && path.find("/net/") != path.npos) return {{name}, {}, {}, {}, {}};
+    if (plain && contains(path, "/infiniband/")) return {{}, {}, {}, {}, {name}};
+    if (plain && contains(path, "/net/")) return {{name}, {}, {}, {}, {}};
     return {};
 }
 
@@ -127,8 +129,8 @@ DeviceSelector device_in_rule(std::string_view line) {
     while (auto const part = take_until(line, ',')) {
         auto const at = part->find("==");
         if (at == part->npos) continue;
-        auto const key = bare_text(part->substr(0, at));
-        std::string const value(without_quotes(bare_text(part->substr(at + 2))));
+        auto const key = trimmed(part->substr(0, at));
+        std::string const value(without_quotes(trimmed(part->substr(at + 2))));
         if (key == "KERNEL" || key == "NAME" || key == "ENV{INTERFACE}") of.netdevs = {value};
         if (key == "DRIVERS" || key == "DRIVER" || key == "ENV{ID_NET_DRIVER}")
             of.drivers = {value};
@@ -146,7 +148,7 @@ bool writes_count(std::string_view line, std::string_view file) {
     auto const behind = line.substr(line.find(file) + file.size());
     if (behind.starts_with("}=\"")) return true;
     if (behind.starts_with("}")) return false;  // udev matches on it
-    return line.substr(0, line.find(file)).find('>') != line.npos || line.find("tee ") != line.npos;
+    return line.substr(0, line.find(file)).find('>') != line.npos || contains(line, "tee ");
 }
 
 OwnerKind kind_of(std::string_view path) {
@@ -159,8 +161,8 @@ OwnerKind kind_of(std::string_view path) {
 std::optional<SriovOwner> program_of(SettingLine const& line) {
     auto const one = assignment_in(line.text, '=');
     if (!one || !one->key.starts_with("ExecStart")) return std::nullopt;
-    auto const words = owner_words(one->value);
-    if (words.empty() || words[0].find("sriov") == std::string::npos) return std::nullopt;
+    auto const words = words_in(one->value);
+    if (words.empty() || !contains(words[0], "sriov")) return std::nullopt;
     return owner_at(line, OwnerKind::unit, fmt::format("runs {}", words[0]));
 }
 
@@ -170,15 +172,15 @@ Owners in_lines(std::string_view path, std::string_view text) {
     auto const kind = kind_of(path);
     each_setting_line(text, [&](SettingLine const& setting) {
         auto const line = setting.text;
-        auto const words = owner_words(line);
+        auto const words = words_in(line);
         if (words.size() > 1 && words[0] == "iface") interface = words[1];
         if (auto const owner = kind == OwnerKind::unit ? program_of(setting) : std::nullopt)
             owners.push_back(*owner);
         for (auto const file : count_files) {
-            if (line.find(file) == line.npos || !writes_count(line, file)) continue;
+            if (!contains(line, file) || !writes_count(line, file)) continue;
             auto owner = owner_at(setting, kind, fmt::format("writes {}", file));
             owner.of = kind == OwnerKind::udev ? device_in_rule(line) : device_in_path(line, file);
-            if (owner.of.any() && line.find("$IFACE") != line.npos) owner.of.netdevs = {interface};
+            if (owner.of.any() && contains(line, "$IFACE")) owner.of.netdevs = {interface};
             owners.push_back(std::move(owner));
         }
     });
@@ -192,13 +194,13 @@ bool DeviceSelector::any() const {
 }
 
 std::vector<SriovOwner> parse_sriov_owners(std::string_view path, std::string_view text) {
-    if (path.find("/systemd/network/") != path.npos) return in_networkd(path, text);
-    if (path.find("/system-connections/") != path.npos) return in_keyfile(text);
-    if (path.find("/ifcfg-") != path.npos) return in_ifcfg(text);
-    if (path.find("/sriov-operator/") != path.npos) return in_operator_files(path, text);
+    if (contains(path, "/systemd/network/")) return in_networkd(path, text);
+    if (contains(path, "/system-connections/")) return in_keyfile(text);
+    if (contains(path, "/ifcfg-")) return in_ifcfg(text);
+    if (contains(path, "/sriov-operator/")) return in_operator_files(path, text);
     if (path.ends_with(".yaml")) return in_netplan(text);
     auto owners = in_lines(path, text);
-    if (path.find("/modprobe.d/") != path.npos)
+    if (contains(path, "/modprobe.d/"))
         each_setting_line(text, [&](SettingLine const& line) {
             for (auto& owner : in_modprobe(line)) owners.push_back(std::move(owner));
         });
@@ -206,27 +208,6 @@ std::vector<SriovOwner> parse_sriov_owners(std::string_view path, std::string_vi
 }
 
 namespace {
-
-constexpr std::array<std::string_view, 18> owner_files{
-    "/etc/systemd/network/*.link",
-    "/etc/systemd/network/*.network",
-    "/etc/systemd/network/*.d/*.conf",
-    "/run/systemd/network/*.link",
-    "/run/systemd/network/*.network",
-    "/etc/NetworkManager/system-connections/*",
-    "/run/NetworkManager/system-connections/*",
-    "/etc/sysconfig/network-scripts/ifcfg-*",
-    "/etc/netplan/*.yaml",
-    "/etc/network/interfaces",
-    "/etc/network/interfaces.d/*",
-    "/etc/udev/rules.d/*.rules",
-    "/etc/systemd/system/*.service",
-    "/etc/modprobe.d/*.conf",
-    "/etc/sriov-operator/sriov-interface-config.yaml",
-    "/etc/sriov-operator/pci/*",
-    "/etc/crontab",
-    "/etc/rc.local",
-};
 
 std::string_view file_name(std::string_view path) {
     return path.substr(path.rfind('/') + 1);
@@ -258,10 +239,8 @@ Started started(Machine const& machine, std::string_view unit) {
 }
 
 bool is_running(Machine const& machine, std::string const& unit) {
-    if (!machine.units) return true;
-    auto const found = machine.units->find(unit);
-    return found == machine.units->end() || found->second.active == "active" ||
-           found->second.file == "enabled";
+    auto const* const found = find_unit(machine, unit);
+    return !found || found->active == "active" || found->file == "enabled";
 }
 
 // Returns a unit's owner once for each of its instances; nothing for a unit that is never started.
@@ -294,10 +273,8 @@ bool fits(std::vector<std::string> const& patterns, std::vector<std::string> con
 }  // namespace
 
 bool is_owner_file(std::string_view path) {
-    bool const configures = path.starts_with("/etc/") || path.starts_with("/run/");
-    return configures && std::ranges::any_of(owner_files, [&](auto const pattern) {
-               return matches(pattern, path);
-           });
+    return std::ranges::any_of(owner_sources(),
+                               [&](auto const& source) { return matches(source.pattern, path); });
 }
 
 std::vector<FoundOwner> find_owners(Machine const& machine) {

@@ -58,7 +58,7 @@ struct FoundOwner {
     SriovOwner owner;
 };
 
-// True for a file, or a pattern of sources.hpp, that is searched for owners.
+// True for a file that is searched for owners.
 [[nodiscard]] bool is_owner_file(std::string_view path);
 // Returns owners in the order of their files; services only if they run, where units can be read.
 [[nodiscard]] std::vector<FoundOwner> find_owners(Machine const& machine);

@@ -24,7 +24,7 @@ class Netplan {
     void take(SettingLine line) {
         auto const depth = line.text.find_first_not_of(' ');
         line.text = line.text.substr(0, line.text.find(" #"));
-        auto const content = bare_text(line.text);
+        auto const content = trimmed(line.text);
         auto const one = assignment_in(content, ':');
         if (!one || content.starts_with('-')) return;
         while (!path_.empty() && path_.back().depth >= depth) path_.pop_back();
@@ -101,9 +101,9 @@ Owners in_operator_config(std::string_view text) {
     std::optional<std::size_t> key, list;  // depth of "interfaces:", and of its list
     each_setting_line(text, [&](SettingLine const& line) {
         auto const depth = line.text.find_first_not_of(' ');
-        auto content = bare_text(line.text);
+        auto content = trimmed(line.text);
         bool const begins = content.starts_with('-');
-        if (begins) content = bare_text(content.substr(1));
+        if (begins) content = trimmed(content.substr(1));
         auto const one = assignment_in(content, ':');
         if (!one) return;
         if (!begins && (!key || depth <= *key)) {

@@ -19,51 +19,11 @@
 namespace vfmgr::checks {
 namespace {
 
-constexpr std::array gpu{
-    Rule{"gpu.driver", "The GPUs are bound to NVIDIA's driver",
-         "NVIDIA driver README, /proc/driver/nvidia; recordings of driver logs", AppliesTo::both,
-         judge_gpu_driver},
-    Rule{"gpu.install_order", "nvidia-peermem was built against the OFED of this machine",
-         "open-gpu-kernel-modules nvidia-peermem.c and conftest.sh; setup guide, Installation "
-         "Order; Holoscan guide; a recording of a symbol's other version",
-         AppliesTo::both, judge_install_order},
-    Rule{"gpu.peermem", "nvidia-peermem is loaded where it is needed",
-         "open-gpu-kernel-modules nvidia-peermem.c; gpu-operator issue 2868; setup guide, "
-         "nvidia-peermem Won't Load",
-         AppliesTo::both, judge_peermem},
-    Rule{"gpu.dmabuf", "GPU memory can be registered by DMA-BUF",
-         "CUDA driver API, CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED; perftest README; Linux 5.12 "
-         "ib_umem_dmabuf",
-         AppliesTo::both, judge_gpu_dma_buf},
-    Rule{"gpu.nv_peer_mem", "No old nv_peer_mem is left",
-         "NVIDIA GPUDirect RDMA, nvidia-peermem; setup guide, Install nvidia-peermem",
-         AppliesTo::both, judge_nv_peer_mem},
-    Rule{"gpu.peermem_at_boot", "nvidia-peermem is also loaded at boot",
-         "modules-load.d(5); setup guide and Holoscan guide", AppliesTo::both,
-         judge_peermem_at_boot},
-    Rule{"gpu.bar1", "The GPU's BAR1 is large enough",
-         "NVIDIA GPUDirect RDMA, BAR sizes; Linux pci-sysfs, resource; nvidia-smi -q recordings",
-         AppliesTo::both, judge_bar1},
-    Rule{"gpu.topology", "Each GPU has a NIC near it",
-         "NCCL topology; rdma-core rdma_topo; nvidia-smi topo recordings", AppliesTo::both,
-         judge_gpu_topology},
-    Rule{"gpu.igpu", "An integrated GPU has nvidia-p2p", "Holoscan guide, Enabling GPUDirect RDMA",
-         AppliesTo::both, judge_igpu},
-};
-
-}  // namespace
-
-std::span<Rule const> gpu_rules() {
-    return gpu;
-}
-
-namespace {
-
 Finding of_bar1(Machine const& machine, PciDevice const& gpu) {
     constexpr std::uint64_t mebibyte = 1U << 20U;
     constexpr std::uint64_t small_mebibytes = 256;
     auto const address = to_string(gpu.address);
-    auto const path = fmt::format("/sys/bus/pci/devices/{}/resource", address);
+    auto const path = file_of(gpu.address, "resource");
     auto const text = machine.facts.text(path);
     if (!text) return unknown(address, text.error());
     auto const bar1 = bar1_of(machine, gpu);
@@ -100,23 +60,21 @@ bool computes(PciDevice const& device) {
 
 Finding of_place(Machine const& machine, PciDevice const& gpu, PciDevice const& nic) {
     auto const address = to_string(gpu.address);
-    auto const name = to_string(nic.address);
+    auto const both = fmt::format("{} and NIC {}", address, to_string(nic.address));
     switch (distance(machine, gpu, nic)) {
         case PciDistance::pix:
-            return ok(address,
-                      fmt::format("{} and NIC {} are below one PCI switch", address, name));
+            return ok(address, both + " are below one PCI switch");
         case PciDistance::pxb:
-            return ok(address, fmt::format("{} and NIC {} are below PCI switches of one root port",
-                                           address, name));
+            return ok(address, both + " are below PCI switches of one root port");
         case PciDistance::phb:
-            return ok(address, fmt::format("{} and NIC {} are below one host bridge, which NCCL "
-                                           "crosses when NCCL_NET_GDR_LEVEL is PHB",
-                                           address, name));
+            return ok(address, both +
+                                   " are below one host bridge, which NCCL crosses when "
+                                   "NCCL_NET_GDR_LEVEL is PHB");
         case PciDistance::node:
             return ok(address,
-                      fmt::format("{} and NIC {} are on NUMA node {}, below two host bridges, "
-                                  "which NCCL crosses when NCCL_NET_GDR_LEVEL is PHB",
-                                  address, name, *gpu.numa_node));
+                      fmt::format("{} are on NUMA node {}, below two host bridges, which NCCL "
+                                  "crosses when NCCL_NET_GDR_LEVEL is PHB",
+                                  both, *gpu.numa_node));
         case PciDistance::sys:
             return warning(
                 address,
@@ -124,16 +82,12 @@ Finding of_place(Machine const& machine, PciDevice const& gpu, PciDevice const& 
                             address, *gpu.numa_node),
                 by_hand("move the NIC or the GPU to a slot of the other's CPU; best are two slots "
                         "below one PCI switch"),
-                {{fmt::format("/sys/bus/pci/devices/{}/numa_node", name),
-                  std::to_string(*nic.numa_node)}});
+                {{file_of(nic.address, "numa_node"), std::to_string(*nic.numa_node)}});
         case PciDistance::unknown:
             break;
     }
-    return ok(address, fmt::format("no file shows that {} and NIC {} are on different NUMA nodes",
-                                   address, name));
+    return ok(address, fmt::format("no file shows that {} are on different NUMA nodes", both));
 }
-
-}  // namespace
 
 std::vector<Finding> judge_bar1(Machine const& machine) {
     if (auto none = no_gpudirect(machine)) return {*none};
@@ -151,24 +105,19 @@ std::vector<Finding> judge_gpu_topology(Machine const& machine) {
     if (!nic || std::ranges::none_of(*machine.pci, computes))
         return {not_applicable("this machine does not have both an NVIDIA GPU and an RDMA NIC")};
     if (guest)
-        return {{{},
-                 {},
-                 CheckResult::unknown,
-                 "a VM's PCI tree is virtual, so it does not show how near GPU and NIC are: the "
-                 "host's gpu.topology does. NCCL assumes that they are far apart, and uses no "
-                 "GPUDirect without NCCL_NET_GDR_LEVEL=SYS or an NCCL_TOPO_FILE. The path between "
-                 "them is the host's, too: its ports' ACS stays on, and its NIC's ATS makes the "
-                 "path short (the host's pci.acs)",
-                 {},
-                 std::nullopt}};
+        return {not_known(
+            "",
+            "a VM's PCI tree is virtual, so it does not show how near GPU and NIC are: the "
+            "host's gpu.topology does. NCCL assumes that they are far apart, and uses no "
+            "GPUDirect without NCCL_NET_GDR_LEVEL=SYS or an NCCL_TOPO_FILE. The path between "
+            "them is the host's, too: its ports' ACS stays on, and its NIC's ATS makes the "
+            "path short (the host's pci.acs)")};
     std::vector<Finding> findings;
     for (auto const& device : *machine.pci)
         if (computes(device))
             findings.push_back(of_place(machine, device, *nearest_nic(machine, device)));
     return findings;
 }
-
-namespace {
 
 constexpr std::string_view nvidia_version = "/proc/driver/nvidia/version";
 
@@ -183,16 +132,14 @@ Evidence version_evidence(Machine const& machine) {
 }
 
 LogLine const* last_of_nvrm(Machine const& machine) {
-    LogLine const* last = nullptr;
-    if (machine.log)
-        for (auto const& line : machine.log->lines)
-            if (line.text.starts_with("NVRM: ") && !line.text.starts_with("NVRM: loading"))
-                last = &line;
-    return last;
+    return last_line(machine, [](LogLine const& line) {
+        return line.text.starts_with("NVRM: ") && !line.text.starts_with("NVRM: loading");
+    });
 }
 
 Finding without_nvidia(Machine const& machine, PciDevice const& gpu) {
     auto const address = to_string(gpu.address);
+    auto const link = file_of(gpu.address, "driver");
     if (gpu.driver)
         return warning(address,
                        fmt::format("{} is bound to {}, but GPUDirect needs NVIDIA's driver",
@@ -200,11 +147,8 @@ Finding without_nvidia(Machine const& machine, PciDevice const& gpu) {
                        {{fmt::format("echo blacklist {} > /etc/modprobe.d/vfmgr-{}.conf",
                                      *gpu.driver, *gpu.driver),
                          is_debian(machine) ? "update-initramfs -u" : "dracut --force", "reboot"},
-                        BlastRadius::reboot,
-                        {},
-                        {}},
-                       {{fmt::format("/sys/bus/pci/devices/{}/driver", address), *gpu.driver}});
-    auto const link = fmt::format("/sys/bus/pci/devices/{}/driver", address);
+                        BlastRadius::reboot},
+                       {{link, *gpu.driver}});
     if (auto const hidden = unseen(machine, link, address)) return *hidden;
     std::vector<Evidence> evidence{absence_evidence(link)};
     if (auto const* const line = last_of_nvrm(machine)) evidence.push_back(evidence_of(*line));
@@ -270,8 +214,10 @@ std::optional<Finding> no_gpudirect(Machine const& machine) {
 
 Finding perhaps_no_gpudirect(std::string detail, std::vector<Evidence> evidence) {
     detail += "; only CUDA shows whether this GPU offers GPUDirect at all (a GeForce does not)";
-    return {{}, {}, CheckResult::unknown, std::move(detail), std::move(evidence), std::nullopt};
+    return not_known("", std::move(detail), std::move(evidence));
 }
+
+namespace {
 
 std::vector<Finding> judge_gpu_dma_buf(Machine const& machine) {
     if (auto none = no_gpudirect(machine)) return {*none};
@@ -280,12 +226,8 @@ std::vector<Finding> judge_gpu_dma_buf(Machine const& machine) {
     if (dma_buf.can == Can::yes)
         return {ok("", "DMA-BUF can be used, and is the preferred way: " + dma_buf.why, evidence)};
     if (dma_buf.can == Can::unknown)
-        return {{{},
-                 {},
-                 CheckResult::unknown,
-                 "it is not known whether DMA-BUF can be used: " + dma_buf.why,
-                 evidence,
-                 std::nullopt}};
+        return {
+            not_known("", "it is not known whether DMA-BUF can be used: " + dma_buf.why, evidence)};
     if (module_loaded(machine, "nvidia_peermem"))
         return {
             ok("",
@@ -304,6 +246,8 @@ std::vector<Finding> judge_gpu_dma_buf(Machine const& machine) {
                         "package that ends in -open; Turing GPUs or newer), or use nvidia-peermem"),
                 evidence)};
 }
+
+}  // namespace
 
 std::vector<Finding> judge_igpu(Machine const& machine) {
     constexpr auto path = "/sys/firmware/devicetree/base/compatible";
@@ -326,10 +270,48 @@ std::vector<Finding> judge_igpu(Machine const& machine) {
     return {
         warning("", "nvidia_p2p is not loaded, so the integrated GPU has no GPUDirect",
                 {{"modprobe nvidia-p2p", "echo nvidia-p2p > /etc/modules-load.d/nvidia-p2p.conf"},
-                 BlastRadius::none,
-                 {},
-                 {}},
+                 BlastRadius::none},
                 {{"/proc/modules", "no nvidia_p2p"}})};
+}
+
+namespace {
+
+constexpr std::array gpu{
+    Rule{"gpu.driver", "The GPUs are bound to NVIDIA's driver",
+         "NVIDIA driver README, /proc/driver/nvidia; recordings of driver logs", AppliesTo::both,
+         judge_gpu_driver},
+    Rule{"gpu.install_order", "nvidia-peermem was built against the OFED of this machine",
+         "open-gpu-kernel-modules nvidia-peermem.c and conftest.sh; setup guide, Installation "
+         "Order; Holoscan guide; a recording of a symbol's other version",
+         AppliesTo::both, judge_install_order},
+    Rule{"gpu.peermem", "nvidia-peermem is loaded where it is needed",
+         "open-gpu-kernel-modules nvidia-peermem.c; gpu-operator issue 2868; setup guide, "
+         "nvidia-peermem Won't Load",
+         AppliesTo::both, judge_peermem},
+    Rule{"gpu.dmabuf", "GPU memory can be registered by DMA-BUF",
+         "CUDA driver API, CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED; perftest README; Linux 5.12 "
+         "ib_umem_dmabuf",
+         AppliesTo::both, judge_gpu_dma_buf},
+    Rule{"gpu.nv_peer_mem", "No old nv_peer_mem is left",
+         "NVIDIA GPUDirect RDMA, nvidia-peermem; setup guide, Install nvidia-peermem",
+         AppliesTo::both, judge_nv_peer_mem},
+    Rule{"gpu.peermem_at_boot", "nvidia-peermem is also loaded at boot",
+         "modules-load.d(5); setup guide and Holoscan guide", AppliesTo::both,
+         judge_peermem_at_boot},
+    Rule{"gpu.bar1", "The GPU's BAR1 is large enough",
+         "NVIDIA GPUDirect RDMA, BAR sizes; Linux pci-sysfs, resource; nvidia-smi -q recordings",
+         AppliesTo::both, judge_bar1},
+    Rule{"gpu.topology", "Each GPU has a NIC near it",
+         "NCCL topology; rdma-core rdma_topo; nvidia-smi topo recordings", AppliesTo::both,
+         judge_gpu_topology},
+    Rule{"gpu.igpu", "An integrated GPU has nvidia-p2p", "Holoscan guide, Enabling GPUDirect RDMA",
+         AppliesTo::both, judge_igpu},
+};
+
+}  // namespace
+
+std::span<Rule const> gpu_rules() {
+    return gpu;
 }
 
 }  // namespace vfmgr::checks

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judge functions of the GPUDirect rules, by file; gpu.cpp lists the rules. Pure; any thread.
+// Judge functions of the GPUDirect rules that others than gpu.cpp, which lists the rules, define or
+// call, and what they share. Pure; any thread.
 #pragma once
 
 #include <optional>
@@ -10,18 +11,14 @@
 
 namespace vfmgr::checks {
 
-// gpu_driver.cpp
+// gpu.cpp; vf-guest judges by them before it loads a module
 [[nodiscard]] std::vector<Finding> judge_gpu_driver(Machine const& machine);
-[[nodiscard]] std::vector<Finding> judge_gpu_dma_buf(Machine const& machine);
 [[nodiscard]] std::vector<Finding> judge_igpu(Machine const& machine);
 // gpu_peermem.cpp
 [[nodiscard]] std::vector<Finding> judge_install_order(Machine const& machine);
 [[nodiscard]] std::vector<Finding> judge_peermem(Machine const& machine);
 [[nodiscard]] std::vector<Finding> judge_nv_peer_mem(Machine const& machine);
 [[nodiscard]] std::vector<Finding> judge_peermem_at_boot(Machine const& machine);
-// gpu_pci.cpp
-[[nodiscard]] std::vector<Finding> judge_bar1(Machine const& machine);
-[[nodiscard]] std::vector<Finding> judge_gpu_topology(Machine const& machine);
 // kubernetes.cpp
 [[nodiscard]] bool runs_kubelet(Machine const& machine);
 

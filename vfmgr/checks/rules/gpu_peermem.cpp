@@ -6,6 +6,7 @@
 #include "vfmgr/checks/peermem.hpp"
 #include "vfmgr/checks/rule.hpp"
 #include "vfmgr/checks/rules/gpu.hpp"
+#include "vfmgr/machine/lines.hpp"
 #include "vfmgr/machine/rdma_stack.hpp"
 
 namespace vfmgr::checks {
@@ -14,23 +15,15 @@ namespace {
 constexpr std::string_view load_peermem = "modprobe nvidia-peermem";
 
 // Peermem can't work. Where DMA-BUF can be used, only programs that support nothing else fail.
-Finding by_need(Machine const& machine, std::string detail, Remedy remedy,
-                std::vector<Evidence> evidence) {
-    auto const dma_buf = judge_dma_buf(machine);
-    bool const sure = surely_offers_gpudirect(machine);
-    if (dma_buf.can != Can::yes && sure)
-        return failed("", std::move(detail), std::move(remedy), std::move(evidence));
-    return warning(
-        "",
-        detail + (sure ? "; programs that use DMA-BUF don't need it"
-                       : "; a GPU that offers no GPUDirect, like a GeForce, does not need it"),
-        std::move(remedy), std::move(evidence));
-}
-
-Remedy rebuild_and_load(Machine const& machine) {
+Finding by_need(Machine const& machine, Peermem const& peermem, std::string detail) {
     auto remedy = rebuild_nvidia(machine);
     if (!remedy.commands.empty()) remedy.commands.emplace_back(load_peermem);
-    return remedy;
+    bool const sure = surely_offers_gpudirect(machine);
+    if (judge_dma_buf(machine).can != Can::yes && sure)
+        return failed("", std::move(detail), std::move(remedy), peermem.evidence);
+    detail += sure ? "; programs that use DMA-BUF don't need it"
+                   : "; a GPU that offers no GPUDirect, like a GeForce, does not need it";
+    return warning("", std::move(detail), std::move(remedy), peermem.evidence);
 }
 
 Finding not_offered(Machine const& machine, Peermem const& peermem) {
@@ -64,17 +57,15 @@ std::vector<Finding> judge_install_order(Machine const& machine) {
     auto const version = ofed.running ? ofed.running->text : ofed.installed->text;
     switch (peermem.build) {
         case PeermemBuild::without_peers:
-            return {by_need(machine,
+            return {by_need(machine, peermem,
                             fmt::format("nvidia-peermem was built before OFED {} was installed, so "
                                         "it has no peer memory: loading it fails with EINVAL",
-                                        version),
-                            rebuild_and_load(machine), peermem.evidence)};
+                                        version))};
         case PeermemBuild::other_stack:
-            return {by_need(machine,
+            return {by_need(machine, peermem,
                             fmt::format("nvidia-peermem was built against another RDMA stack than "
                                         "OFED {}",
-                                        version),
-                            rebuild_and_load(machine), peermem.evidence)};
+                                        version))};
         case PeermemBuild::fits:
             return {ok("", fmt::format("nvidia-peermem fits OFED {}", version), peermem.evidence)};
         case PeermemBuild::absent:
@@ -104,20 +95,18 @@ std::vector<Finding> judge_peermem(Machine const& machine) {
     if (peermem.offered == false) return {not_offered(machine, peermem)};
     switch (peermem.build) {
         case PeermemBuild::absent:
-            return {by_need(
-                machine, fmt::format("there is no nvidia-peermem for kernel {}", machine.release),
-                rebuild_and_load(machine), peermem.evidence)};
-        case PeermemBuild::without_peers:
             return {
-                by_need(machine,
-                        "nvidia-peermem is not loaded and can't be: it was built without peer "
-                        "memory, and loading it fails with EINVAL and no line in the kernel's log",
-                        rebuild_and_load(machine), peermem.evidence)};
+                by_need(machine, peermem,
+                        fmt::format("there is no nvidia-peermem for kernel {}", machine.release))};
+        case PeermemBuild::without_peers:
+            return {by_need(
+                machine, peermem,
+                "nvidia-peermem is not loaded and can't be: it was built without peer "
+                "memory, and loading it fails with EINVAL and no line in the kernel's log")};
         case PeermemBuild::other_stack:
-            return {by_need(machine,
+            return {by_need(machine, peermem,
                             "nvidia-peermem is not loaded and can't be: its symbols belong to "
-                            "another RDMA stack",
-                            rebuild_and_load(machine), peermem.evidence)};
+                            "another RDMA stack")};
         case PeermemBuild::fits:
         case PeermemBuild::unknown:
             break;
@@ -144,11 +133,8 @@ std::vector<Finding> judge_nv_peer_mem(Machine const& machine) {
     if (loaded) evidence.push_back({"/proc/modules", "nv_peer_mem"});
     if (auto const file = module_file(machine, "nv_peer_mem"))
         evidence.push_back({"modules.dep", std::string(*file)});
-    if (machine.units) {
-        auto const unit = machine.units->find("nv_peer_mem.service");
-        if (unit != machine.units->end() && unit->second.load == "loaded")
-            evidence.push_back({"nv_peer_mem.service", unit->second.active});
-    }
+    if (auto const* unit = find_unit(machine, "nv_peer_mem.service"); unit && unit->installed())
+        evidence.push_back({"nv_peer_mem.service", unit->active});
     if (evidence.empty()) return {ok("", "there is no nv_peer_mem")};
     auto const driver = nvidia_driver(machine);
     if (driver && driver->branch < branch_with_peermem)
@@ -156,7 +142,7 @@ std::vector<Finding> judge_nv_peer_mem(Machine const& machine) {
                    fmt::format("nv_peer_mem serves NVIDIA's driver {}, which has no nvidia-peermem",
                                driver->version),
                    evidence)};
-    Remedy remedy{{"systemctl disable --now nv_peer_mem"}, BlastRadius::none, {}, {}};
+    Remedy remedy{{"systemctl disable --now nv_peer_mem"}, BlastRadius::none};
     if (loaded) remedy.commands.emplace_back("rmmod nv_peer_mem");
     remedy.commands.emplace_back(is_debian(machine)
                                      ? "dpkg -P nvidia-peer-memory nvidia-peer-memory-dkms"
@@ -171,17 +157,13 @@ namespace {
 
 // A line that names only the module, or a modprobe rule that pulls it in.
 bool loads_peermem(std::string_view path, std::string_view text) {
-    bool const rules = path.find("/modprobe.d/") != path.npos;
+    bool const rules = contains(path, "/modprobe.d/");
     while (!text.empty()) {
-        auto const end = std::min(text.find('\n'), text.size());
-        auto line = text.substr(0, end);
-        text.remove_prefix(std::min(end + 1, text.size()));
-        auto const from = line.find_first_not_of(" \t");
-        if (from == line.npos || line[from] == '#' || line[from] == ';') continue;
-        line = line.substr(from, line.find_last_not_of(" \t\r") + 1 - from);
+        auto const line = trimmed(take_line(text));
+        if (line.starts_with('#') || line.starts_with(';')) continue;
         for (auto const name : {"nvidia-peermem", "nvidia_peermem"}) {
             bool const pulls = line.starts_with("softdep ") || line.starts_with("install ");
-            if (rules ? pulls && line.find(name) != line.npos : line == name) return true;
+            if (rules ? pulls && contains(line, name) : line == name) return true;
         }
     }
     return false;

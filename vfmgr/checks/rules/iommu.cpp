@@ -6,6 +6,7 @@
 #include <array>
 
 #include "vfmgr/checks/rule.hpp"
+#include "vfmgr/machine/nic.hpp"
 
 namespace vfmgr::checks {
 namespace {
@@ -149,7 +150,7 @@ std::vector<Finding> judge_groups(Machine const& machine) {
     std::vector<Finding> findings;
     for (auto const& vf : *machine.pci) {
         if (!vf.pf) continue;
-        auto const link = fmt::format("/sys/bus/pci/devices/{}/iommu_group", to_string(vf.address));
+        auto const link = file_of(vf.address, "iommu_group");
         if (auto const hidden = vf.iommu_group ? std::nullopt : unseen(machine, link))
             return {*hidden};
         if (!vf.iommu_group) continue;
@@ -167,10 +168,8 @@ std::vector<Finding> judge_groups(Machine const& machine) {
                    {{link, *vf.iommu_group}}));
     }
     bool const any = std::ranges::any_of(*machine.pci, [](auto const& one) { return !!one.pf; });
-    if (findings.empty())
-        findings.push_back(any ? ok("", "every VF has an IOMMU group of its own")
-                               : not_applicable("there are no VFs"));
-    return findings;
+    return or_else(std::move(findings), any ? ok("", "every VF has an IOMMU group of its own")
+                                            : not_applicable("there are no VFs"));
 }
 
 std::vector<Finding> judge_override(Machine const& machine) {

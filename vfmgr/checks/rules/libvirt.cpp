@@ -8,6 +8,7 @@
 #include "api/types/text.hpp"
 #include "vfmgr/checks/rule.hpp"
 #include "vfmgr/machine/nic.hpp"
+#include "vfmgr/machine/rdma_stack.hpp"
 
 namespace vfmgr::checks {
 namespace {
@@ -26,9 +27,8 @@ std::optional<Finding> judge_mapping(Machine const& machine) {
 
 // vfmgrd may not load modules itself: its unit loads them when it starts.
 bool vfmgrd_runs(Machine const& machine) {
-    if (!machine.units) return false;
-    auto const unit = machine.units->find("vfmgrd.service");
-    return unit != machine.units->end() && unit->second.active == "active";
+    auto const* const unit = find_unit(machine, "vfmgrd.service");
+    return unit && unit->runs();
 }
 
 std::vector<Finding> judge_vfio(Machine const& machine) {
@@ -62,10 +62,8 @@ struct LibvirtUnits {
     [[nodiscard]] bool masked() const {
         return service.load == "masked" || socket.load == "masked";
     }
-    [[nodiscard]] bool installed() const { return service.load == "loaded" || masked(); }
-    [[nodiscard]] bool answers() const {
-        return socket.active == "active" || service.active == "active";
-    }
+    [[nodiscard]] bool installed() const { return service.installed() || masked(); }
+    [[nodiscard]] bool answers() const { return socket.runs() || service.runs(); }
     [[nodiscard]] bool at_boot() const {
         auto const starts = [](Unit const& unit) { return unit.file.starts_with("enabled"); };
         return starts(service) || starts(socket);
@@ -74,8 +72,8 @@ struct LibvirtUnits {
 
 LibvirtUnits units_of(Machine const& machine, std::string const& name) {
     auto const find = [&](std::string const& id) {
-        auto const found = machine.units->find(id);
-        return found == machine.units->end() ? Unit{"not-found", "inactive", ""} : found->second;
+        auto const* const found = find_unit(machine, id);
+        return found ? *found : Unit{"not-found", "inactive", ""};
     };
     return {find(name + ".service"), find(name + ".socket"), name};
 }
@@ -96,9 +94,7 @@ Remedy install_libvirt(Machine const& machine) {
                               : "apt-get install libvirt-daemon-system qemu-system-x86");
     if (machine.facts.text("/etc/redhat-release"))
         return {{"dnf install libvirt qemu-kvm", "systemctl enable --now virtqemud.socket"},
-                BlastRadius::none,
-                {},
-                {}};
+                BlastRadius::none};
     return by_hand("install libvirt's daemon and QEMU with the distribution's package manager");
 }
 
@@ -117,9 +113,7 @@ std::vector<Finding> judge_unit(Machine const& machine) {
         return {failed("", fmt::format("{} is masked, so it can't be started", units.name),
                        {{fmt::format("systemctl unmask {0}.service {0}.socket", units.name),
                          fmt::format("systemctl enable --now {}.socket", units.name)},
-                        BlastRadius::none,
-                        {},
-                        {}},
+                        BlastRadius::none},
                        evidence_of(units))};
     if (units.service.active == "failed")
         return {failed(
@@ -221,8 +215,7 @@ std::vector<Finding> judge_version(Machine const& machine) {
                            "second may fail (ENOMEM)",
                     by_hand("update libvirt to 8.7.0, or set memtune/hard_limit in the VM's XML"),
                     evidence));
-    if (findings.empty()) findings.push_back(ok("", name, evidence));
-    return findings;
+    return or_else(std::move(findings), ok("", name, evidence));
 }
 
 constexpr std::array libvirt_group{

@@ -8,6 +8,7 @@
 
 #include "vfmgr/checks/rule.hpp"
 #include "vfmgr/machine/driver_log.hpp"
+#include "vfmgr/machine/lines.hpp"
 #include "vfmgr/machine/nic.hpp"
 #include "vfmgr/machine/rdma_stack.hpp"
 
@@ -104,8 +105,7 @@ Finding of_busy(Machine const& machine, std::string const& subject, std::string 
         {lost ? std::vector<std::string>{"modprobe -r ib_ipoib", "modprobe ib_ipoib"}
               : std::vector<std::string>(),
          lost ? BlastRadius::netdev : BlastRadius::none,
-         "if it comes back, boot another kernel: Linux 5.4.77 did so at boot where 5.4.70 did not",
-         {}},
+         "if it comes back, boot another kernel: Linux 5.4.77 did so at boot where 5.4.70 did not"},
         std::move(evidence));
 }
 
@@ -124,8 +124,7 @@ Finding of_complaint(Machine const& machine, std::string const& subject, Kind ki
                                           subject)},
                              BlastRadius::host,
                              "the driver restarts the NIC; if that fails, power the machine off "
-                             "and on, and check for newer firmware",
-                             {}},
+                             "and on, and check for newer firmware"},
                 evidence);
         case Kind::recovered:
             return warning(subject, "the NIC's firmware had a fault" + counted(complaint),
@@ -167,12 +166,12 @@ std::vector<Finding> judge_nic_log(Machine const& machine) {
     std::vector<Finding> findings;
     for (auto const& [key, complaint] : complaints_in(*machine.log))
         findings.push_back(of_complaint(machine, key.first, key.second, complaint));
-    if (!findings.empty()) return findings;
-    bool const any = !own_connectx(machine).empty();
-    return {
-        any ? ok("",
-                 "no ConnectX reported a fault of firmware, module or power in the kernel's log")
-            : not_applicable("this machine uses no ConnectX NIC")};
+    return or_else(
+        std::move(findings),
+        own_connectx(machine).empty()
+            ? not_applicable("this machine uses no ConnectX NIC")
+            : ok("",
+                 "no ConnectX reported a fault of firmware, module or power in the kernel's log"));
 }
 
 // Returns the only device of that address; without a domain, in any domain.
@@ -229,10 +228,8 @@ std::vector<Finding> judge_iommu_faults(Machine const& machine) {
             fmt::format("the IOMMU blocked {} DMA request{} of {}, the first to {}", faults.count,
                         faults.count == 1 ? "" : "s", to_string(device->address), faults.address),
             for_fault(machine, *device), {evidence_of(*faults.line)}));
-    if (findings.empty())
-        findings.push_back(
-            ok("", "the kernel's log shows no DMA of a NIC or GPU that the IOMMU blocked"));
-    return findings;
+    return or_else(std::move(findings),
+                   ok("", "the kernel's log shows no DMA of a NIC or GPU that the IOMMU blocked"));
 }
 
 std::vector<Finding> judge_peermem_log(Machine const& machine) {
@@ -243,7 +240,7 @@ std::vector<Finding> judge_peermem_log(Machine const& machine) {
         " ERROR detected invalid context, skipping further processing";
     Complaint complaint;
     for (auto const& line : machine.log->lines) {
-        if (!line.text.starts_with(module) || line.text.find(words) == line.text.npos) continue;
+        if (!line.text.starts_with(module) || !contains(line.text, words)) continue;
         if (!complaint.line) complaint.line = &line;
         ++complaint.lines;
     }

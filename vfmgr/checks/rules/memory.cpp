@@ -8,6 +8,7 @@
 
 #include "api/types/text.hpp"
 #include "vfmgr/checks/rule.hpp"
+#include "vfmgr/machine/lines.hpp"
 #include "vfmgr/machine/nic.hpp"
 
 namespace vfmgr::checks {
@@ -17,22 +18,10 @@ constexpr std::uint64_t mebibyte = 1 << 20;
 
 // Returns the words that follow `name`, in the line that starts with it.
 std::vector<std::string_view> fields_of(std::string_view text, std::string_view name) {
-    std::vector<std::string_view> fields;
-    while (!text.empty() && fields.empty()) {
-        auto const end = std::min(text.find('\n'), text.size());
-        auto line = text.substr(0, end);
-        text.remove_prefix(std::min(end + 1, text.size()));
-        if (!line.starts_with(name)) continue;
-        line.remove_prefix(name.size());
-        while (!line.empty()) {
-            auto const from = std::min(line.find_first_not_of(" \t"), line.size());
-            line.remove_prefix(from);
-            auto const stop = std::min(line.find_first_of(" \t"), line.size());
-            if (stop > 0) fields.push_back(line.substr(0, stop));
-            line.remove_prefix(stop);
-        }
-    }
-    return fields;
+    while (!text.empty())
+        if (auto const line = take_line(text); line.starts_with(name))
+            return words_in(line.substr(name.size()));
+    return {};
 }
 
 // CAP_IPC_LOCK, in the mask of /proc/self/status.
@@ -141,8 +130,8 @@ std::vector<Finding> judge_huge_pages(Machine const& machine) {
                     "/sys/kernel/mm/hugepages/*/nr_hugepages"),
             {{"/proc/meminfo", fmt::format("HugePages_Total {} HugePages_Free {}", total, free)}}));
     }
-    if (!findings.empty()) return findings;
-    return {ok("", text.empty() ? "no huge pages are reserved, and none are needed" : text)};
+    if (text.empty()) text = "no huge pages are reserved, and none are needed";
+    return or_else(std::move(findings), ok("", text));
 }
 
 // --- nodes ---
@@ -175,12 +164,8 @@ std::map<int, NumaNode> nodes_of(Machine const& machine) {
 Finding judge_node(Machine const& machine, PciDevice const& nic,
                    std::map<int, NumaNode> const& nodes) {
     auto const subject = to_string(nic.address);
-    auto const path = "/sys/bus/pci/devices/" + subject + "/numa_node";
-    if (!nic.numa_node) {
-        auto finding = unknown(subject, {});
-        finding.detail = "the firmware does not report its NUMA node";
-        return finding;
-    }
+    auto const path = file_of(nic.address, "numa_node");
+    if (!nic.numa_node) return not_known(subject, "the firmware does not report its NUMA node");
     auto const found = nodes.find(*nic.numa_node);
     auto const name = name_of(machine, nic);
     if (found == nodes.end())
@@ -233,8 +218,7 @@ std::vector<Finding> judge_numa(Machine const& machine) {
         findings.push_back(ok(
             "", fmt::format("NUMA nodes without CPUs, such as a GPU's memory: {}; pin no VM there",
                             bare_memory)));
-    if (findings.empty()) findings.push_back(ok("", "all memory is equally near"));
-    return findings;
+    return or_else(std::move(findings), ok("", "all memory is equally near"));
 }
 
 constexpr std::array memory_group{

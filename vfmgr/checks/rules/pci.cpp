@@ -9,6 +9,7 @@
 #include <set>
 
 #include "vfmgr/checks/rule.hpp"
+#include "vfmgr/machine/lines.hpp"
 #include "vfmgr/machine/nic.hpp"
 
 namespace vfmgr::checks {
@@ -46,8 +47,7 @@ std::string passed_through_below(Machine const& machine, PciAddress const& port)
 }
 
 Evidence acs_evidence(PciAddress const& port, AcsCapability const& acs) {
-    return {"/sys/bus/pci/devices/" + to_string(port) + "/config",
-            "ACSCtl " + describe_acs(acs.on)};
+    return {file_of(port, "config"), "ACSCtl " + describe_acs(acs.on)};
 }
 
 std::optional<Finding> judge_port(Machine const& machine, PciAddress const& port,
@@ -107,10 +107,8 @@ std::optional<Finding> judge_translated(Machine const& machine, PciDevice const&
                          "reboot"},
                         BlastRadius::reboot,
                         "ACS stays on: with ATS the switch passes only translated requests "
-                        "directly, and all others go to the IOMMU",
-                        {}},
-                       {{"/sys/bus/pci/devices/" + to_string(nic.address) + "/config",
-                         "has no ATS capability"}});
+                        "directly, and all others go to the IOMMU"},
+                       {{file_of(nic.address, "config"), "has no ATS capability"}});
     auto const mask = static_cast<std::uint16_t>(all_isolating | acs_direct_translated);
     if (!of_port->acs || (of_port->acs->on & mask) == mask) return std::nullopt;
     return warning(
@@ -212,8 +210,7 @@ std::vector<Finding> judge_bare_metal(Machine const& machine) {
             Remedy{{fmt::format("setpci -s {} ECAP_ACS+6.w=0:{:x}", to_string(one.port), mask)},
                    BlastRadius::host,
                    "do it only while this machine attaches no device to a VM, where ACS must never "
-                   "be off, and with iommu=pt; repeat it after each boot",
-                   {}},
+                   "be off, and with iommu=pt; repeat it after each boot"},
             {acs_evidence(one.port, one.acs)}));
     }
     return findings;
@@ -240,18 +237,17 @@ std::vector<Finding> judge_acs(Machine const& machine) {
         if (!configuration)
             hidden = configuration.error();
         else if (!configuration->shows_extended_capabilities)
-            hidden = Unknown{"/sys/bus/pci/devices/" + to_string(port) + "/config", EPERM};
+            hidden = Unknown{file_of(port, "config"), EPERM};
         else if (auto finding = judge_port(machine, port, *configuration))
             findings.push_back(std::move(*finding));
     }
     for (auto& finding : judge_gpudirect(machine)) findings.push_back(std::move(finding));
     if (hidden) findings.push_back(unknown("", *hidden));
-    if (findings.empty())
-        findings.push_back(ok(
-            "", fmt::format(
-                    "ports above attached devices send their requests to the IOMMU, {} checked{}",
-                    ports.size(), about_host_gpus(machine))));
-    return findings;
+    return or_else(
+        std::move(findings),
+        ok("", fmt::format(
+                   "ports above attached devices send their requests to the IOMMU, {} checked{}",
+                   ports.size(), about_host_gpus(machine))));
 }
 
 // --- links ---
@@ -268,9 +264,7 @@ std::optional<double> port_gbps(Machine const& machine, PciDevice const& card) {
     if (!machine.netdevs) return std::nullopt;
     double sum = 0;
     for (auto const& netdev : *machine.netdevs) {
-        if (!netdev.pci || !netdev.speed_mbps ||
-            netdev.phys_port_name.find("vf") != std::string::npos)
-            continue;
+        if (!netdev.pci || !netdev.speed_mbps || contains(netdev.phys_port_name, "vf")) continue;
         auto function = *netdev.pci;
         function.function = card.address.function;
         auto const* const device = find_pci(machine, *netdev.pci);
@@ -289,7 +283,6 @@ LogLine const* limited_line(Machine const& machine, PciDevice const& card) {
 
 Finding judge_link(Machine const& machine, PciDevice const& card) {
     auto const subject = to_string(card.address);
-    auto const folder = "/sys/bus/pci/devices/" + subject + "/";
     auto const now = gbps_of(*card.speed_gts, *card.width);
     auto const best = gbps_of(*card.speed_gts_max, *card.width_max);
     auto const is = fmt::format("{} GT/s x{}, {:.0f} Gb/s", *card.speed_gts, *card.width, now);
@@ -310,8 +303,8 @@ Finding judge_link(Machine const& machine, PciDevice const& card) {
     if (!full && !needed && !is_connectx(card)) return ok(subject, text + "; its ports are down");
     std::vector<Evidence> evidence;
     if (!full)
-        evidence = {evidence_of(machine, folder + "current_link_speed"),
-                    evidence_of(machine, folder + "current_link_width")};
+        evidence = {evidence_of(machine, file_of(card.address, "current_link_speed")),
+                    evidence_of(machine, file_of(card.address, "current_link_width"))};
     if (line) evidence.push_back(evidence_of(*line));
     return warning(subject, text,
                    by_hand("reseat the card, or move it to a slot with as many lanes of its "
@@ -323,7 +316,6 @@ Finding judge_link(Machine const& machine, PciDevice const& card) {
 // Judges only NICs whose VFs are attached: idle GPUs slow their links down, and on-board devices
 // have the link that was intended.
 std::vector<Finding> judge_links(Machine const& machine) {
-    if (!machine.pci) return {unknown("", machine.pci.error())};
     std::vector<Finding> findings;
     std::set<PciAddress> known_cards;
     for (auto const* card : sriov_nics(machine)) {
@@ -335,8 +327,8 @@ std::vector<Finding> judge_links(Machine const& machine) {
         slot.function = 0;
         if (known_cards.insert(slot).second) findings.push_back(judge_link(machine, *card));
     }
-    if (findings.empty()) findings.push_back(not_applicable("no NIC with SR-IOV reports its link"));
-    return findings;
+    return or_else(std::move(findings),
+                   nothing_in(machine.pci, "no NIC with SR-IOV reports its link"));
 }
 
 constexpr std::array pci_group{

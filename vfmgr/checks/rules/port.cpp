@@ -6,14 +6,14 @@
 #include <array>
 
 #include "vfmgr/checks/rule.hpp"
+#include "vfmgr/machine/lines.hpp"
 #include "vfmgr/machine/rdma_ports.hpp"
 
 namespace vfmgr::checks {
 namespace {
 
-std::vector<Finding> no_nic_port(Machine const& machine) {
-    if (!machine.rdma_devices) return {unknown("", machine.rdma_devices.error())};
-    return {not_applicable("there is no RDMA NIC")};
+Finding no_nic_port(Machine const& machine) {
+    return nothing_in(machine.rdma_devices, "there is no RDMA NIC");
 }
 
 bool is_vf(RdmaPortView const& view) {
@@ -49,7 +49,7 @@ bool same_card(RdmaPortView const& left, RdmaPortView const& right) {
 // switched over (IGX guide, "Switch the board Link Layer to Ethernet").
 std::vector<Finding> judge_link_layer(Machine const& machine) {
     auto ports = nic_ports(machine);
-    if (ports.empty()) return no_nic_port(machine);
+    if (ports.empty()) return {no_nic_port(machine)};
     std::erase_if(ports, [](auto const& view) { return !view.pci || is_vf(view); });
     if (ports.empty()) return {not_applicable("no RDMA port belongs to a PF")};
     std::vector<Finding> findings;
@@ -64,8 +64,7 @@ std::vector<Finding> judge_link_layer(Machine const& machine) {
              "reboot"},
             BlastRadius::reboot,
             "skip this if InfiniBand is intended; mstconfig is in the package mstflint, and "
-            "mlxconfig of NVIDIA's tools takes the same arguments",
-            {}};
+            "mlxconfig of NVIDIA's tools takes the same arguments"};
         findings.push_back(
             warning(name_of(view),
                     fmt::format("is InfiniBand, while {} of the same card is Ethernet: RoCE, VLANs "
@@ -75,11 +74,10 @@ std::vector<Finding> judge_link_layer(Machine const& machine) {
                     {evidence_of(machine, folder_of(view) + "/link_layer"),
                      evidence_of(machine, folder_of(*twin) + "/link_layer")}));
     }
-    if (!findings.empty()) return findings;
-    auto const ethernet = std::ranges::count_if(ports, &RdmaPortView::ethernet);
-    auto const infiniband = std::ranges::count_if(ports, &RdmaPortView::infiniband);
-    return {ok(
-        "", fmt::format("ports of RDMA NICs: {} Ethernet, {} InfiniBand", ethernet, infiniband))};
+    return or_else(std::move(findings),
+                   ok("", fmt::format("ports of RDMA NICs: {} Ethernet, {} InfiniBand",
+                                      std::ranges::count_if(ports, &RdmaPortView::ethernet),
+                                      std::ranges::count_if(ports, &RdmaPortView::infiniband))));
 }
 
 // --- state ---
@@ -105,10 +103,6 @@ std::pair<std::string, Remedy> cause_of_down(Machine const& machine, RdmaPortVie
             by_hand("check the cable and its module, and that the port at the other end is on")};
 }
 
-bool somebody_is_active(std::vector<RdmaPortView> const& ports) {
-    return std::ranges::any_of(ports, &RdmaPortView::active);
-}
-
 // A port that is down is a fault if it is in use. Other ports are unused, as most second ports are;
 // but when no port at all is up, that is the fault.
 Finding judge_down(Machine const& machine, RdmaPortView const& view, bool others_are_up) {
@@ -131,8 +125,7 @@ Finding judge_down(Machine const& machine, RdmaPortView const& view, bool others
 
 std::vector<Finding> judge_state(Machine const& machine) {
     auto const ports = nic_ports(machine);
-    if (ports.empty()) return no_nic_port(machine);
-    bool const any_active = somebody_is_active(ports);
+    bool const any_active = std::ranges::any_of(ports, &RdmaPortView::active);
     std::vector<Finding> findings;
     for (auto const& view : ports) {
         auto const& state = view.port->state;
@@ -156,7 +149,7 @@ std::vector<Finding> judge_state(Machine const& machine) {
                 by_hand("check again; if it stays so, see the kernel's log: journalctl -k"),
                 {state_evidence(machine, view)}));
     }
-    return findings;
+    return or_else(std::move(findings), no_nic_port(machine));
 }
 
 // --- the PF's netdev ---
@@ -188,24 +181,16 @@ std::vector<Finding> judge_pf_down(Machine const& machine) {
                            bring_up(*netdev), {flags}));
         }
     }
-    if (findings.empty()) return {not_applicable("no PF has VFs")};
-    return findings;
+    return or_else(std::move(findings), not_applicable("no PF has VFs"));
 }
 
 // --- the subnet manager ---
 
-bool installed(Unit const& unit) {
-    return unit.load == "loaded";
-}
-
 std::pair<std::string, Unit const*> opensm_unit(Machine const& machine) {
-    if (machine.units)
-        // NVIDIA's package names it opensmd.
-        for (auto const* name : {"opensm.service", "opensmd.service"}) {
-            auto const found = machine.units->find(name);
-            if (found != machine.units->end() && installed(found->second))
-                return {name, &found->second};
-        }
+    // NVIDIA's package names it opensmd.
+    for (auto const* name : {"opensm.service", "opensmd.service"})
+        if (auto const* unit = find_unit(machine, name); unit && unit->installed())
+            return {name, unit};
     return {};
 }
 
@@ -245,10 +230,8 @@ std::string virt_enabled(Machine const& machine) {
     std::string value;
     auto rest = machine.facts.text(opensm_configuration(machine)).value_or("");
     while (!rest.empty()) {
-        auto const end = std::min(rest.find('\n'), rest.size());
-        auto const words = parse_kernel_parameters(rest.substr(0, end));
-        rest.remove_prefix(std::min(end + 1, rest.size()));
-        if (words.size() == 2 && words[0].name == "virt_enabled") value = words[1].name;
+        auto const words = words_in(take_line(rest));
+        if (words.size() == 2 && words[0] == "virt_enabled") value = words[1];
     }
     return value;
 }
@@ -258,7 +241,7 @@ std::optional<Finding> judge_virtual_ports(Machine const& machine, RdmaPortView 
     bool const serves = unit && unit->active == "active";
     if (!serves || !view.pci || view.pci->vfs.empty() || virt_enabled(machine) == "2") return {};
     auto const path = opensm_configuration(machine);
-    Remedy remedy{{}, BlastRadius::none, "virt_enabled is an option of NVIDIA's opensm", {}};
+    Remedy remedy{{}, BlastRadius::none, "virt_enabled is an option of NVIDIA's opensm"};
     if (machine.facts.text(path))
         remedy.commands.push_back(fmt::format("sed -i '/^virt_enabled /d' {}", path));
     remedy.commands.push_back(fmt::format("echo 'virt_enabled 2' >> {}", path));
@@ -272,10 +255,8 @@ std::optional<Finding> judge_virtual_ports(Machine const& machine, RdmaPortView 
 
 std::vector<Finding> judge_subnet_manager(Machine const& machine) {
     auto const ports = nic_ports(machine);
-    if (std::ranges::none_of(ports, &RdmaPortView::infiniband)) {
-        if (!machine.rdma_devices) return {unknown("", machine.rdma_devices.error())};
-        return {not_applicable("no port of an RDMA NIC is InfiniBand")};
-    }
+    if (std::ranges::none_of(ports, &RdmaPortView::infiniband))
+        return {nothing_in(machine.rdma_devices, "no port of an RDMA NIC is InfiniBand")};
     std::vector<Finding> findings;
     for (auto const& view : ports) {
         // Without a link no subnet manager can reach it: port.state reports that.
@@ -297,8 +278,7 @@ std::vector<Finding> judge_subnet_manager(Machine const& machine) {
                    {evidence}));
         }
     }
-    if (findings.empty()) return {not_applicable("no InfiniBand port has a link")};
-    return findings;
+    return or_else(std::move(findings), not_applicable("no InfiniBand port has a link"));
 }
 
 constexpr std::array rules_of_ports{

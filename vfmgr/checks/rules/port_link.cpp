@@ -54,9 +54,8 @@ std::optional<Finding> judge_event(Machine const& machine, LastEvent const& last
     auto remedy = by_hand(broken ? "unplug the cable or module and plug it in again; if that does "
                                    "not help, replace it with one on the NIC's list of modules"
                                  : "plug a cable in, or switch the module on");
-    if (use.empty())
-        return warning(subject, std::move(detail), std::move(remedy), {evidence_of(*last.line)});
-    return failed(subject, std::move(detail), std::move(remedy), {evidence_of(*last.line)});
+    return (use.empty() ? warning : failed)(subject, std::move(detail), std::move(remedy),
+                                            {evidence_of(*last.line)});
 }
 
 std::vector<Finding> judge_cable(Machine const& machine) {
@@ -67,12 +66,11 @@ std::vector<Finding> judge_cable(Machine const& machine) {
     for (auto const& last : last_events(*machine.log))
         if (auto finding = judge_event(machine, last, ports))
             findings.push_back(std::move(*finding));
-    if (findings.empty())
-        findings.push_back(
-            ok("", machine.log->from_boot
-                       ? "the kernel's log reports no unplugged or bad cable"
-                       : "what is left of the kernel's log reports no unplugged or bad cable"));
-    return findings;
+    return or_else(
+        std::move(findings),
+        ok("", machine.log->from_boot
+                   ? "the kernel's log reports no unplugged or bad cable"
+                   : "what is left of the kernel's log reports no unplugged or bad cable"));
 }
 
 // --- speed ---
@@ -115,8 +113,6 @@ std::vector<Finding> judge_speed(Machine const& machine) {
         bool const vf = view.pci && view.pci->pf;
         if (view.active() && rate && !vf) running.push_back({&view, *rate});
     }
-    if (!machine.rdma_devices) return {unknown("", machine.rdma_devices.error())};
-    if (running.empty()) return {not_applicable("no port of an RDMA NIC is active")};
     std::vector<Finding> findings;
     for (auto const& one : running) {
         auto const& view = *one.view;
@@ -135,7 +131,8 @@ std::vector<Finding> judge_speed(Machine const& machine) {
                             "the best speed that cable and peer support"),
                     {evidence, evidence_of(machine, folder_of(*faster->view) + "/rate")}));
     }
-    return findings;
+    return or_else(std::move(findings),
+                   nothing_in(machine.rdma_devices, "no port of an RDMA NIC is active"));
 }
 
 // --- counters ---
@@ -199,12 +196,11 @@ std::optional<Finding> judge_losses(Machine const& machine, RdmaPortView const& 
 
 // SoftRoCE counts harmless retransmissions (vfmgr/rdma/RDMA.md#counters): it is left out.
 std::vector<Finding> judge_counters(Machine const& machine) {
-    if (!machine.rdma_devices) return {unknown("", machine.rdma_devices.error())};
     std::vector<Finding> findings;
     for (auto const& view : nic_ports(machine))
         if (auto finding = judge_losses(machine, view)) findings.push_back(std::move(*finding));
-    if (findings.empty()) return {not_applicable("no port of an RDMA NIC counts packets here")};
-    return findings;
+    return or_else(std::move(findings),
+                   nothing_in(machine.rdma_devices, "no port of an RDMA NIC counts packets here"));
 }
 
 constexpr std::array rules_of_links{

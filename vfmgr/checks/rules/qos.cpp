@@ -37,9 +37,9 @@ std::vector<RdmaPortView> busy_roce_ports(Machine const& machine) {
     return ports;
 }
 
-std::vector<Finding> no_busy_port(Machine const& machine) {
-    if (!machine.rdma_devices) return {unknown("", machine.rdma_devices.error())};
-    return {not_applicable("no active RoCE port of a NIC has VFs or has sent RDMA packets")};
+Finding no_busy_port(Machine const& machine) {
+    return nothing_in(machine.rdma_devices,
+                      "no active RoCE port of a NIC has VFs or has sent RDMA packets");
 }
 
 // For RoCE LAG, each port of the card in the bond, though one RDMA device covers both.
@@ -96,12 +96,12 @@ std::optional<Evidence> ecn_evidence(Machine const& machine, RdmaPortView const&
 }
 
 Remedy make_lossless(std::string const& netdev) {
-    return {{fmt::format("dcb pfc set dev {} prio-pfc all:off 3:on", netdev),
-             fmt::format("dcb app add dev {} dscp-prio 26:3", netdev)},
-            BlastRadius::netdev,
-            "make priority 3 lossless at the switch, too, and send RoCE with traffic class 106 "
-            "(DSCP 26); ECN at the switch also works, and a direct cable to the peer needs neither",
-            {}};
+    return {
+        {fmt::format("dcb pfc set dev {} prio-pfc all:off 3:on", netdev),
+         fmt::format("dcb app add dev {} dscp-prio 26:3", netdev)},
+        BlastRadius::netdev,
+        "make priority 3 lossless at the switch, too, and send RoCE with traffic class 106 "
+        "(DSCP 26); ECN at the switch also works, and a direct cable to the peer needs neither"};
 }
 
 Finding judge_port_pfc(Machine const& machine, RdmaPortView const& view, Dcb const& dcb) {
@@ -135,10 +135,8 @@ Finding judge_port_pfc(Machine const& machine, RdmaPortView const& view, Dcb con
 }
 
 std::vector<Finding> judge_pfc(Machine const& machine) {
-    auto const ports = busy_roce_ports(machine);
-    if (ports.empty()) return no_busy_port(machine);
     std::vector<Finding> findings;
-    for (auto const& view : ports)
+    for (auto const& view : busy_roce_ports(machine))
         for (auto const* wire : wires_of(machine, view)) {
             auto const dcb = dcb_of(machine, wire->name);
             if (dcb)
@@ -148,7 +146,7 @@ std::vector<Finding> judge_pfc(Machine const& machine) {
             else
                 findings.push_back(unknown(wire->name, dcb.error()));
         }
-    return findings;
+    return or_else(std::move(findings), no_busy_port(machine));
 }
 
 // Judges each wire of a busy RoCE port that has a lossless priority; returns `none` if there is
@@ -156,7 +154,7 @@ std::vector<Finding> judge_pfc(Machine const& machine) {
 template <class Judge>
 std::vector<Finding> judge_lossless_wires(Machine const& machine, Judge judge, char const* none) {
     auto const ports = busy_roce_ports(machine);
-    if (ports.empty()) return no_busy_port(machine);
+    if (ports.empty()) return {no_busy_port(machine)};
     std::vector<Finding> findings;
     for (auto const& view : ports)
         for (auto const* wire : wires_of(machine, view)) {
@@ -166,8 +164,7 @@ std::vector<Finding> judge_lossless_wires(Machine const& machine, Judge judge, c
             if (!dcb || !dcb->pfc || dcb->pfc->enabled == 0) continue;
             std::ranges::move(judge(view, *wire, *dcb), std::back_inserter(findings));
         }
-    if (findings.empty()) return {not_applicable(none)};
-    return findings;
+    return or_else(std::move(findings), not_applicable(none));
 }
 
 // --- which packets are in the lossless priority ---
@@ -203,8 +200,7 @@ Finding judge_by_tags(Machine const& machine, RdmaPortView const& view, Dcb cons
                             priorities_in(dcb.pfc->enabled).front())},
                BlastRadius::netdev,
                "also send RoCE with traffic class 106 (DSCP 26); the first entry makes the NIC use "
-               "DSCP",
-               {}},
+               "DSCP"},
         {{"DCB_CMD_IEEE_GET " + name, "no entry for a DSCP"}});
 }
 
@@ -230,8 +226,7 @@ Finding judge_by_dscp(Machine const& machine, RdmaPortView const& view, Dcb cons
         Remedy{{fmt::format("dcb app replace dev {} dscp-prio {}:{}", name, used,
                             priorities_in(dcb.pfc->enabled).front())},
                BlastRadius::netdev,
-               "use the same mapping as the switch",
-               {}},
+               "use the same mapping as the switch"},
         {{"DCB_CMD_IEEE_GET " + name, fmt::format("DSCP {} has priority {}, PFC {:#04x}", used,
                                                   priority_of_dscp(dcb, used), dcb.pfc->enabled)}});
 }
@@ -286,8 +281,7 @@ Finding judge_vf_vlan(std::string const& pf, PciDevice const& device, std::uint1
                           fmt::format("affects this VM only; for a VF that vfmgrd attached, set it "
                                       "at its next attachment: vfctl attach --vlan {}:{}{}. The "
                                       "switch must keep that priority lossless, too",
-                                      vlan.id, lossless.front(), dot1ad ? ":802.1ad" : ""),
-                          {}},
+                                      vlan.id, lossless.front(), dot1ad ? ":802.1ad" : "")},
                    std::move(evidence));
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "vfmgr/checks/rule.hpp"
+#include "vfmgr/machine/lines.hpp"
 #include "vfmgr/machine/rdma_ports.hpp"
 
 namespace vfmgr::checks {
@@ -21,9 +22,8 @@ std::vector<RdmaPortView> roce_ports(Machine const& machine) {
     return ports;
 }
 
-std::vector<Finding> no_roce_port(Machine const& machine) {
-    if (!machine.rdma_devices) return {unknown("", machine.rdma_devices.error())};
-    return {not_applicable("there is no RoCE port")};
+Finding no_roce_port(Machine const& machine) {
+    return nothing_in(machine.rdma_devices, "there is no RoCE port");
 }
 
 // --- GIDs ---
@@ -86,8 +86,7 @@ std::optional<Finding> judge_stale(RdmaPortView const& view, MachineNetdev const
         Remedy{{fmt::format("ip link set dev {} address {}", netdev.name, mac)},
                BlastRadius::netdev,
                "setting the same address again makes the kernel rebuild the GIDs; if a udev rule "
-               "sets it, set it before the driver binds",
-               {}},
+               "sets it, set it before the driver binds"},
         {gid_evidence(view, *stale), {"/sys/class/net/" + netdev.name + "/address", mac}});
 }
 
@@ -96,7 +95,7 @@ std::optional<Finding> judge_address(RdmaPortView const& view, MachineNetdev con
     Gid const* only_v1 = nullptr;
     for (auto const& gid : view.port->gids) {
         if (gid_address(gid.gid) != address.address) continue;
-        if (gid.type.find("v2") != std::string::npos || gid.type.empty()) return std::nullopt;
+        if (contains(gid.type, "v2") || gid.type.empty()) return std::nullopt;
         only_v1 = &gid;
     }
     auto const text = fmt::format("{}/{}", to_string(address.address), address.prefix_length);
@@ -115,8 +114,7 @@ std::optional<Finding> judge_address(RdmaPortView const& view, MachineNetdev con
                             netdev.name)},
                BlastRadius::netdev,
                "adding the address again makes the kernel create its GID; afterwards set the "
-               "routes that use it again",
-               {}},
+               "routes that use it again"},
         {{folder_of(view) + "/gids",
           fmt::format("{} GIDs, none for this address", view.port->gids.size())}});
 }
@@ -153,16 +151,8 @@ std::optional<Finding> judge_no_gids(Machine const& machine, RdmaPortView const&
     if (!view.active() || !view.pci) return std::nullopt;
     if (in_switchdev_mode(machine, view.pci->address))
         return ok(name_of(view), "has no GIDs: in switchdev mode only its VFs do RDMA");
-    auto const handle = "pci/" + to_string(view.pci->address);
     return failed(name_of(view), "is active but has no GID at all: RoCE is switched off",
-                  Remedy{{fmt::format("devlink dev param set {} name enable_roce value true cmode "
-                                      "driverinit",
-                                      handle),
-                          fmt::format("devlink dev reload {}", handle)},
-                         BlastRadius::host,
-                         {},
-                         {}},
-                  {absence_evidence(first)});
+                  by_enabling_roce(view.pci->address), {absence_evidence(first)});
 }
 
 std::vector<Finding> judge_port_gids(Machine const& machine, RdmaPortView const& view) {
@@ -205,12 +195,10 @@ std::vector<Finding> judge_port_gids(Machine const& machine, RdmaPortView const&
 }
 
 std::vector<Finding> judge_gids(Machine const& machine) {
-    auto const ports = roce_ports(machine);
-    if (ports.empty()) return no_roce_port(machine);
     std::vector<Finding> findings;
-    for (auto const& view : ports)
+    for (auto const& view : roce_ports(machine))
         for (auto& finding : judge_port_gids(machine, view)) findings.push_back(std::move(finding));
-    return findings;
+    return or_else(std::move(findings), no_roce_port(machine));
 }
 
 // --- MTU ---
@@ -234,8 +222,7 @@ Finding mtu_differs(Machine const& machine, MachineNetdev const& small, MachineN
         Remedy{{fmt::format("ip link set dev {} mtu {}", small.name, large.mtu)},
                BlastRadius::netdev,
                fmt::format("alternatively, set MTU {} on {}, if switches and peers have {}",
-                           small.mtu, large.name, small.mtu),
-               {}},
+                           small.mtu, large.name, small.mtu)},
         {mtu_evidence(machine, small.name), mtu_evidence(machine, large.name)});
 }
 
@@ -284,7 +271,7 @@ std::optional<Finding> judge_vlan_mtu(Machine const& machine, RdmaPortView const
 
 std::vector<Finding> judge_mtu(Machine const& machine) {
     auto const ports = roce_ports(machine);
-    if (ports.empty()) return no_roce_port(machine);
+    if (ports.empty()) return {no_roce_port(machine)};
     std::vector<Finding> findings;
     for (auto const& view : ports) {
         if (!view.netdev || view.netdev->mtu == 0) continue;
@@ -302,8 +289,7 @@ std::vector<Finding> judge_mtu(Machine const& machine) {
         }
         findings.push_back(std::move(*finding));
     }
-    if (findings.empty()) return {not_applicable("no RoCE port is active")};
-    return findings;
+    return or_else(std::move(findings), not_applicable("no RoCE port is active"));
 }
 
 constexpr std::array rules_of_roce{

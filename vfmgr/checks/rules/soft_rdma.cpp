@@ -6,8 +6,11 @@
 #include <array>
 
 #include "vfmgr/checks/rule.hpp"
+#include "vfmgr/machine/lines.hpp"
+#include "vfmgr/machine/nic.hpp"
 #include "vfmgr/machine/port_lines.hpp"
 #include "vfmgr/machine/rdma_ports.hpp"
+#include "vfmgr/machine/rdma_stack.hpp"
 
 namespace vfmgr::checks {
 namespace {
@@ -17,10 +20,8 @@ namespace {
 constexpr std::string_view own_prefix = "vfmgr_";
 
 bool has_rdma_nic(Machine const& machine) {
-    if (!nic_ports(machine).empty()) return true;
-    return machine.pci && std::ranges::any_of(*machine.pci, [](PciDevice const& device) {
-               return device.vendor == vendor_mellanox && is_network(device);
-           });
+    return !nic_ports(machine).empty() ||
+           (machine.pci && std::ranges::any_of(*machine.pci, is_connectx));
 }
 
 std::vector<RdmaPortView> soft_ports(Machine const& machine) {
@@ -79,8 +80,7 @@ std::optional<Finding> refused_symbols(Machine const& machine) {
             "rdma_rxe", "could not be loaded: the kernel's UDP tunnels are missing",
             Remedy{{"modprobe udp_tunnel", "modprobe ip6_udp_tunnel", "modprobe rdma_rxe"},
                    BlastRadius::none,
-                   "modprobe also loads the modules that a module needs; insmod does not",
-                   {}},
+                   "modprobe also loads the modules that a module needs; insmod does not"},
             {evidence_of(*line)});
     for (auto const* words : {"rdma_rxe: Unknown symbol", "rdma_rxe: disagrees about version"})
         if (auto const* line = find_line(*machine.log, {words}))
@@ -161,23 +161,20 @@ Finding judge_soft_port(Machine const& machine, RdmaPortView const& view) {
                       {evidence_of(machine, folder + "/carrier")});
     constexpr int mtu_min = 1024 + 80;  // for the packets that every network carries
     if (netdev.mtu != 0 && netdev.mtu < mtu_min)
-        return warning(name,
-                       fmt::format("is on {}, whose MTU of {} leaves it 512 bytes a packet or "
-                                   "less",
-                                   netdev.name, netdev.mtu),
-                       Remedy{{fmt::format("ip link set dev {} mtu 1500", netdev.name)},
-                              BlastRadius::netdev,
-                              {},
-                              {}},
-                       {evidence_of(machine, folder + "/mtu")});
+        return warning(
+            name,
+            fmt::format("is on {}, whose MTU of {} leaves it 512 bytes a packet or "
+                        "less",
+                        netdev.name, netdev.mtu),
+            Remedy{{fmt::format("ip link set dev {} mtu 1500", netdev.name)}, BlastRadius::netdev},
+            {evidence_of(machine, folder + "/mtu")});
     if (!view.active())
         return warning(
             name, fmt::format("is {} though {} is up", view.port->state, netdev.name),
             Remedy{{fmt::format("rdma link delete {}", name),
                     fmt::format("rdma link add {} type rxe netdev {}", name, netdev.name)},
                    BlastRadius::none,
-                   "afterwards restart the programs that use it",
-                   {}},
+                   "afterwards restart the programs that use it"},
             {evidence_of(machine, folder_of(view) + "/state")});
     return ok(name, fmt::format("is active on {}, MTU {}", netdev.name, netdev.mtu),
               {evidence_of(machine, folder_of(view) + "/state")});
@@ -209,11 +206,10 @@ std::vector<Finding> judge_link(Machine const& machine) {
     for (auto const& view : soft_ports(machine)) findings.push_back(judge_soft_port(machine, view));
     for (auto const& link : configured_links(machine))
         if (auto finding = judge_configured(machine, link)) findings.push_back(std::move(*finding));
-    if (findings.empty())
-        return {
-            not_applicable("there is no SoftRoCE link, and none is configured; to create one: rdma "
-                           "link add rxe0 type rxe netdev NAME")};
-    return findings;
+    return or_else(
+        std::move(findings),
+        not_applicable("there is no SoftRoCE link, and none is configured; to create one: rdma "
+                       "link add rxe0 type rxe netdev NAME"));
 }
 
 // --- parameters ---
@@ -225,16 +221,13 @@ std::vector<Finding> judge_parameters(Machine const& machine) {
         if (!path.starts_with("/etc/modprobe.d/")) continue;
         std::string_view rest = fact.bytes;
         while (!rest.empty()) {
-            auto const end = std::min(rest.find('\n'), rest.size());
-            auto const line = rest.substr(0, end);
-            rest.remove_prefix(std::min(end + 1, rest.size()));
-            auto const words = parse_kernel_parameters(line);
-            if (words.size() < 3 || words[0].name != "options" || words[1].name != "rdma_rxe")
-                continue;
+            auto const line = take_line(rest);
+            auto const words = words_in(line);
+            if (words.size() < 3 || words[0] != "options" || words[1] != "rdma_rxe") continue;
             findings.push_back(
                 warning("rdma_rxe",
                         fmt::format("{} sets {}, but rdma_rxe has no parameters: it has no effect",
-                                    path, words[2].name),
+                                    path, words[2].substr(0, words[2].find('='))),
                         by_command(fmt::format("sed -i '/^options rdma_rxe /d' {}", path)),
                         {{path, std::string(line)}}));
         }
@@ -242,8 +235,8 @@ std::vector<Finding> judge_parameters(Machine const& machine) {
     if (auto const hidden = unseen(machine, "/etc/modprobe.d/rdma_rxe.conf");
         hidden && findings.empty())
         return {*hidden};
-    if (findings.empty()) return {ok("", "no file sets parameters of rdma_rxe, which has none")};
-    return findings;
+    return or_else(std::move(findings),
+                   ok("", "no file sets parameters of rdma_rxe, which has none"));
 }
 
 // --- at boot ---
@@ -258,9 +251,7 @@ Remedy make_at_boot(RdmaPortView const& view) {
                          "'[Install]' WantedBy=multi-user.target > /etc/systemd/system/{}",
                          name, view.netdev_name, unit),
              "systemctl daemon-reload", fmt::format("systemctl enable {}", unit)},
-            BlastRadius::none,
-            {},
-            {}};
+            BlastRadius::none};
 }
 
 bool is_own(Machine const& machine, std::string_view name) {
@@ -298,11 +289,10 @@ Finding judge_at_boot(Machine const& machine, RdmaPortView const& view) {
 }
 
 std::vector<Finding> judge_persistence(Machine const& machine) {
-    if (!machine.rdma_devices) return {unknown("", machine.rdma_devices.error())};
     std::vector<Finding> findings;
     for (auto const& view : soft_ports(machine)) findings.push_back(judge_at_boot(machine, view));
-    if (findings.empty()) return {not_applicable("there is no SoftRoCE link")};
-    return findings;
+    return or_else(std::move(findings),
+                   nothing_in(machine.rdma_devices, "there is no SoftRoCE link"));
 }
 
 constexpr std::array rules_of_soft_rdma{

@@ -47,8 +47,7 @@ Remedy limit_to_neighbours(Machine const& machine, MachineNetdev const& netdev) 
          "policy accept; }'"},
         BlastRadius::none,
         "this lasts until the next boot: add it to /etc/nftables.conf. Also keep the kernel up to "
-        "date: packets from any sender have crashed SoftRoCE (CVE-2026-46133)",
-        {}};
+        "date: packets from any sender have crashed SoftRoCE (CVE-2026-46133)"};
     for (auto const& one : addresses_on(machine, netdev))
         remedy.commands.push_back(
             fmt::format("{}{} saddr {} udp dport {} accept", rule,
@@ -90,7 +89,6 @@ Finding judge_exposed_port(Machine const& machine, RdmaPortView const& view) {
 }
 
 std::vector<Finding> judge_exposed(Machine const& machine) {
-    if (!machine.rdma_devices) return {unknown("", machine.rdma_devices.error())};
     std::vector<Finding> findings;
     for (auto const& view : rdma_ports(machine)) {
         // vfmgrd's links have its packet filter in front.
@@ -99,8 +97,9 @@ std::vector<Finding> judge_exposed(Machine const& machine) {
             continue;
         findings.push_back(judge_exposed_port(machine, view));
     }
-    if (findings.empty()) return {not_applicable("there is no SoftRoCE link except vfmgrd's own")};
-    return findings;
+    return or_else(
+        std::move(findings),
+        nothing_in(machine.rdma_devices, "there is no SoftRoCE link except vfmgrd's own"));
 }
 
 constexpr std::array rules_of_exposure{

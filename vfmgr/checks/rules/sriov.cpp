@@ -8,6 +8,7 @@
 
 #include "vfmgr/checks/rule.hpp"
 #include "vfmgr/checks/rules/sriov_owner.hpp"
+#include "vfmgr/machine/lines.hpp"
 #include "vfmgr/machine/nic.hpp"
 
 namespace vfmgr::checks {
@@ -38,13 +39,12 @@ FirmwareParameter const* vf_limit(FirmwareConfiguration const& firmware) {
 }
 
 Remedy set_firmware(Machine const& machine, PciDevice const& card, std::string const& settings) {
-    return {
-        {fmt::format("{} -d {} -y set {}", firmware_tool(machine), to_string(card.address),
-                     settings),
-         "reboot"},
-        BlastRadius::reboot,
-        "mstconfig is in the package mstflint; for some cards, switch the machine's power off once",
-        {}};
+    return {{fmt::format("{} -d {} -y set {}", firmware_tool(machine), to_string(card.address),
+                         settings),
+             "reboot"},
+            BlastRadius::reboot,
+            "mstconfig is in the package mstflint; for some cards, switch the machine's power off "
+            "once"};
 }
 
 Evidence firmware_evidence(Machine const& machine, PciDevice const& card,
@@ -114,12 +114,9 @@ Finding waits_for_reset(Machine const& machine, PciDevice const& card,
     if (evidence.size() > shown_max) evidence.resize(shown_max);
     Remedy remedy{{"reboot"},
                   BlastRadius::reboot,
-                  "if a reboot does not reset the card, switch the machine's power off once",
-                  {}};
-    auto const subject = to_string(card.address);
-    return card.total_vfs.value_or(0) > 0
-               ? warning(subject, what, std::move(remedy), std::move(evidence))
-               : failed(subject, what, std::move(remedy), std::move(evidence));
+                  "if a reboot does not reset the card, switch the machine's power off once"};
+    auto const report = card.total_vfs.value_or(0) > 0 ? warning : failed;
+    return report(to_string(card.address), what, std::move(remedy), std::move(evidence));
 }
 
 Finding judge_settings(Machine const& machine, PciDevice const& card,
@@ -162,7 +159,6 @@ Finding judge_settings(Machine const& machine, PciDevice const& card,
 }
 
 std::vector<Finding> judge_firmware(Machine const& machine) {
-    if (!machine.pci) return {unknown("", machine.pci.error())};
     std::vector<Finding> findings;
     for (auto const* card : connectx_cards(machine)) {
         auto const subject = to_string(card->address);
@@ -179,8 +175,8 @@ std::vector<Finding> judge_firmware(Machine const& machine) {
             finding.detail =
                 "neither mstconfig (in the package mstflint) nor mlxconfig is installed";
         auto const lockdown = machine.facts.text("/sys/kernel/security/lockdown").value_or("");
-        bool const locked = lockdown.find("[integrity]") != lockdown.npos ||
-                            lockdown.find("[confidentiality]") != lockdown.npos;
+        bool const locked =
+            contains(lockdown, "[integrity]") || contains(lockdown, "[confidentiality]");
         if (locked && !complaint.empty())
             finding.detail +=
                 "; the kernel is locked down (Secure Boot), which keeps tools away from the card's "
@@ -190,15 +186,14 @@ std::vector<Finding> judge_firmware(Machine const& machine) {
                 fmt::format("; SR-IOV is on nevertheless, with up to {} VFs", *card->total_vfs);
         findings.push_back(std::move(finding));
     }
-    if (findings.empty()) findings.push_back(not_applicable("there is no ConnectX"));
-    return findings;
+    return or_else(std::move(findings), nothing_in(machine.pci, "there is no ConnectX"));
 }
 
 // Judges a ConnectX that offers no VFs, though other NICs may.
 Finding judge_without_vfs(Machine const& machine, PciDevice const& nic, bool others_can) {
     auto const subject = to_string(nic.address);
     auto const name = name_of(machine, nic);
-    auto const path = "/sys/bus/pci/devices/" + subject + "/sriov_totalvfs";
+    auto const path = file_of(nic.address, "sriov_totalvfs");
     auto const total = machine.facts.text(path);
     if (!total && !total.error().absent()) return unknown(subject, total.error());
     std::vector<Evidence> evidence{nic.total_vfs ? evidence_of(machine, path)
@@ -220,10 +215,9 @@ Finding judge_without_vfs(Machine const& machine, PciDevice const& nic, bool oth
                        BlastRadius::reboot)
              : set_firmware(machine, nic, fmt::format("SRIOV_EN=1 NUM_OF_VFS={}", vfs_to_ask_for));
     auto detail = fmt::format("{} can have no VFs", name);
-    if (others_can)
-        return warning(subject, detail + ", but other NICs of this machine can", std::move(remedy),
-                       std::move(evidence));
-    return failed(subject, std::move(detail), std::move(remedy), std::move(evidence));
+    if (others_can) detail += ", but other NICs of this machine can";
+    return (others_can ? warning : failed)(subject, std::move(detail), std::move(remedy),
+                                           std::move(evidence));
 }
 
 Finding judge_nic(Machine const& machine, PciDevice const& nic, bool others_can) {
@@ -234,22 +228,21 @@ Finding judge_nic(Machine const& machine, PciDevice const& nic, bool others_can)
         finding.subject = subject;
         return finding;
     }
-    auto const path = "/sys/bus/pci/devices/" + subject + "/sriov_totalvfs";
+    auto const path = file_of(nic.address, "sriov_totalvfs");
     if (nic.driver || !is_connectx(nic))
         return ok(subject,
                   fmt::format("{} can have {} VFs and has {}", name_of(machine, nic),
                               *nic.total_vfs, nic.vfs.size()),
                   {evidence_of(machine, path)});
-    auto const link = "/sys/bus/pci/devices/" + subject + "/driver";
+    auto const link = file_of(nic.address, "driver");
     if (auto const hidden = unseen(machine, link, subject)) return *hidden;
     return failed(
         subject, "has no driver to create its VFs (ENOENT from sriov_numvfs)",
         by_command(nic.device < first_of_mlx5 ? "modprobe mlx4_core" : "modprobe mlx5_core"),
-        {absence_evidence("/sys/bus/pci/devices/" + subject + "/driver")});
+        {absence_evidence(link)});
 }
 
 std::vector<Finding> judge_capable(Machine const& machine) {
-    if (!machine.pci) return {unknown("", machine.pci.error())};
     auto const nics = sriov_nics(machine);
     bool const others_can = std::ranges::any_of(
         nics, [](auto const* nic) { return is_connectx(*nic) && nic->total_vfs.value_or(0) > 0; });
@@ -257,8 +250,7 @@ std::vector<Finding> judge_capable(Machine const& machine) {
     for (auto const* nic : nics)
         if (is_connectx(*nic) || nic->total_vfs.value_or(0) > 0)
             findings.push_back(judge_nic(machine, *nic, others_can));
-    if (findings.empty()) findings.push_back(not_applicable("no NIC here has SR-IOV"));
-    return findings;
+    return or_else(std::move(findings), nothing_in(machine.pci, "no NIC here has SR-IOV"));
 }
 
 // Drivers that attach a VF to a program in other ways than VFIO.
@@ -275,7 +267,7 @@ std::vector<Finding> judge_vf_driver(Machine const& machine) {
     for (auto const& vf : *machine.pci) {
         if (!vf.pf || !is_network(vf)) continue;
         ++counts[vf.driver.value_or("no driver")];
-        auto const path = "/sys/bus/pci/devices/" + to_string(vf.address) + "/driver";
+        auto const path = file_of(vf.address, "driver");
         auto const bound = vf.driver.value_or("");
         if (is_other_owner_driver(bound))
             findings.push_back(

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "vfmgr/checks/rule.hpp"
+#include "vfmgr/machine/lines.hpp"
 #include "vfmgr/machine/nic.hpp"
 #include "vfmgr/machine/sriov_owners.hpp"
 
@@ -49,13 +50,12 @@ bool is_about(LogLine const& line, std::string const& address) {
     return behind.starts_with(':') || behind.starts_with(' ');
 }
 
-LogLine const* last_about(KernelLog const& log, std::string const& address, std::string_view words,
-                          std::string_view and_words) {
-    for (auto line = log.lines.rbegin(); line != log.lines.rend(); ++line)
-        if (line->text.find(words) != line->text.npos &&
-            line->text.find(and_words) != line->text.npos && is_about(*line, address))
-            return &*line;
-    return nullptr;
+LogLine const* last_about(Machine const& machine, std::string const& address,
+                          std::string_view words, std::string_view and_words = {}) {
+    return last_line(machine, [&](LogLine const& line) {
+        return contains(line.text, words) && contains(line.text, and_words) &&
+               is_about(line, address);
+    });
 }
 
 // "VF BAR 0 [mem …]: can't assign; no space", or before Linux 6.9 "BAR 7: no space for [mem …]":
@@ -77,9 +77,9 @@ LogLine const* unassigned_vf_bar(KernelLog const& log, std::string const& addres
     for (auto const& line : log.lines) {
         auto const bar = is_about(line, address) ? vf_bar_in(line.text) : std::nullopt;
         if (!bar) continue;
-        bool const failed_to = line.text.find("no space") != line.text.npos ||
-                               line.text.find("failed to assign") != line.text.npos;
-        bool const done = line.text.find("assigned") != line.text.npos;
+        bool const failed_to =
+            contains(line.text, "no space") || contains(line.text, "failed to assign");
+        bool const done = contains(line.text, "assigned");
         if (failed_to) open.try_emplace(*bar, &line);
         if (!failed_to && done) open.erase(*bar);
     }
@@ -97,12 +97,11 @@ Remedy more_room(Machine const& machine, Shortage const& shortage) {
 // Judges a PF that has no VFs: if it has VFs, there was room for them.
 std::optional<Finding> shortage_of(Machine const& machine, PciDevice const& pf) {
     auto const address = to_string(pf.address);
-    auto const& log = *machine.log;
     for (auto const& shortage : shortages)
-        if (auto const* line = last_about(log, address, shortage.words, shortage.and_words))
+        if (auto const* line = last_about(machine, address, shortage.words, shortage.and_words))
             return failed(address, std::string(shortage.detail), more_room(machine, shortage),
                           {evidence_of(*line)});
-    if (auto const* line = unassigned_vf_bar(log, address))
+    if (auto const* line = unassigned_vf_bar(*machine.log, address))
         return failed(address, "there is no room in the address space for the VFs' memory (ENOMEM)",
                       more_room(machine, shortages[0]), {evidence_of(*line)});
     return std::nullopt;
@@ -122,13 +121,11 @@ std::optional<DeadVf> why_dead(Machine const& machine, PciDevice const& vf, bool
     if (configuration && !configuration->answers)
         return DeadVf{"does not answer", {folder + "/config", "all ones"}};
     bool const in_use = vf.driver && !on_vfio(vf);
-    auto const line_of = [&](std::string_view words) {
-        return machine.log ? last_about(*machine.log, address, words, "") : nullptr;
-    };
-    if (auto const* line = line_of("ENABLE_HCA(0x104) timeout"); line && !in_use)
+    if (auto const* line = last_about(machine, address, "ENABLE_HCA(0x104) timeout");
+        line && !in_use)
         return DeadVf{"was not enabled by the card (ENABLE_HCA timed out)", evidence_of(*line)};
     if (!groups || vf.iommu_group || unseen(machine, folder + "/iommu_group")) return std::nullopt;
-    auto const* const line = line_of("Failed to add to iommu group");
+    auto const* const line = last_about(machine, address, "Failed to add to iommu group");
     return DeadVf{"has no IOMMU group, so it can't be attached",
                   line ? evidence_of(*line) : absence_evidence(folder + "/iommu_group")};
 }
@@ -171,7 +168,6 @@ std::optional<Finding> dead_vfs_of(Machine const& machine, PciDevice const& pf, 
 }  // namespace
 
 std::vector<Finding> judge_sriov_resources(Machine const& machine) {
-    if (!machine.pci) return {unknown("", machine.pci.error())};
     auto const iommu = machine.facts.names("/sys/kernel/iommu_groups");
     bool const groups = iommu && !iommu->empty();
     std::vector<Finding> findings;
@@ -183,7 +179,7 @@ std::vector<Finding> judge_sriov_resources(Machine const& machine) {
         if (!finding && pf->vfs.empty() && machine.log) finding = shortage_of(machine, *pf);
         if (finding) findings.push_back(std::move(*finding));
     }
-    if (pfs == 0) return {not_applicable("no NIC here has SR-IOV")};
+    if (pfs == 0) return {nothing_in(machine.pci, "no NIC here has SR-IOV")};
     if (!findings.empty()) return findings;
     if (!machine.log) return {unknown("", machine.log.error())};
     return {ok(
@@ -264,10 +260,9 @@ std::optional<Unknown> unseen(Machine const& machine) {
 }
 
 std::vector<Finding> judge_owner(Machine const& machine) {
-    if (!machine.pci) return {unknown("", machine.pci.error())};
     auto pfs = sriov_nics(machine);
     std::erase_if(pfs, [](auto const* nic) { return nic->total_vfs.value_or(0) == 0; });
-    if (pfs.empty()) return {not_applicable("no NIC here has SR-IOV")};
+    if (pfs.empty()) return {nothing_in(machine.pci, "no NIC here has SR-IOV")};
     std::vector<Finding> findings;
     for (auto const& found : find_owners(machine)) {
         if (found.owner.of.any()) {
@@ -279,8 +274,7 @@ std::vector<Finding> judge_owner(Machine const& machine) {
                 findings.push_back(two_owners(machine, found, pf));
     }
     if (auto const hidden = unseen(machine)) findings.push_back(unknown("", *hidden));
-    if (findings.empty()) findings.push_back(ok("", "no other program creates or changes VFs"));
-    return findings;
+    return or_else(std::move(findings), ok("", "no other program creates or changes VFs"));
 }
 
 constexpr std::array owner_group{

@@ -11,10 +11,251 @@
 
 #include "vfmgr/checks/peermem.hpp"
 #include "vfmgr/checks/rule.hpp"
+#include "vfmgr/machine/lines.hpp"
+#include "vfmgr/machine/nic.hpp"
 #include "vfmgr/machine/rdma_stack.hpp"
 
 namespace vfmgr::checks {
 namespace {
+
+constexpr auto secure_boot_variable =
+    "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
+constexpr std::string_view lockdown_file = "/sys/kernel/security/lockdown";
+
+// Modules that are not from the kernel's package, which signs its own.
+std::vector<std::string> foreign_modules(Machine const& machine) {
+    std::vector<std::string> foreign;
+    for (auto const module : {"mlx5_core", "ib_core", "nvidia", "nvidia_peermem", "nv_peer_mem"}) {
+        auto const file = module_file(machine, module);
+        if (file && !file->starts_with("kernel/")) foreign.emplace_back(module);
+    }
+    return foreign;
+}
+
+// The kernel's messages for a rejected signature; newer ones start with the module.
+LogLine const* rejection(KernelLog const& log, std::vector<std::string> const& missing) {
+    constexpr std::array<std::array<std::string_view, 2>, 3> words{
+        {{"oading of unsigned module", "is rejected"},
+         {"oading of module with unavailable key", "is rejected"},
+         {"Lockdown:", "unsigned module loading is restricted"}}};
+    for (auto const& line : log.lines) {
+        bool const rejects = std::ranges::any_of(words, [&](auto const& both) {
+            return contains(line.text, both[0]) && contains(line.text, both[1]);
+        });
+        auto const name = line.text.substr(0, line.text.find(':'));
+        bool const unnamed = name == "Lockdown" || name.size() == line.text.size();
+        if (rejects && (unnamed || std::ranges::find(missing, name) != missing.end())) return &line;
+    }
+    return nullptr;
+}
+
+std::vector<PciDevice const*> connectx_pfs(Machine const& machine) {
+    auto own = own_connectx(machine);
+    std::erase_if(own, [](auto const* device) { return device->pf.has_value(); });
+    return own;
+}
+
+// The key that DKMS signs with; Ubuntu's has its own path.
+std::optional<std::string> signing_key(Machine const& machine) {
+    for (auto const path : {"/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.der"})
+        if (machine.facts.text(path)) return path;
+    return std::nullopt;
+}
+
+Remedy enroll(Machine const& machine) {
+    auto const key = signing_key(machine);
+    if (!key)
+        return by_hand(
+            "sign the modules with a key of your own and enrol it (dkms(8): mok_signing_key, "
+            "mok_certificate), or install modules that the distribution signs",
+            BlastRadius::reboot);
+    return {{fmt::format("mokutil --import {}", *key), "reboot"},
+            BlastRadius::reboot,
+            "it asks for a password, and the firmware asks for it again at the next start: choose "
+            "\"Enroll MOK\""};
+}
+
+}  // namespace
+
+std::vector<Finding> judge_secure_boot(Machine const& machine) {
+    auto const variable = machine.facts.text(secure_boot_variable);
+    if (!variable && variable.error().absent())
+        return {not_applicable("this machine has no Secure Boot")};
+    if (!variable) return {unknown("", variable.error())};
+    // Four bytes of attributes, then the value.
+    if (variable->size() != 5) return {unknown("", {secure_boot_variable, EBADMSG})};
+    if ((*variable)[4] != 1) return {ok("", "Secure Boot is off")};
+    Evidence const on{"SecureBoot", "1"};
+    std::vector<std::string> missing;
+    auto const foreign = foreign_modules(machine);
+    for (auto const& module : foreign)
+        if (!module_loaded(machine, module)) missing.push_back(module);
+    auto const* const line = machine.log ? rejection(*machine.log, missing) : nullptr;
+    auto const not_loaded = fmt::format("{} {} not loaded", fmt::join(missing, ", "),
+                                        missing.size() == 1 ? "is" : "are");
+    if (line && !missing.empty())
+        return {failed(
+            "", "Secure Boot is on, and the kernel refuses a module's signature; " + not_loaded,
+            enroll(machine), {on, evidence_of(*line)})};
+    if (foreign.empty())
+        return {ok("", "Secure Boot is on, and every RDMA module is the kernel's own", {on})};
+    if (missing.size() == foreign.size() && !signing_key(machine))
+        return {warning(
+            "", fmt::format("Secure Boot is on, {}, and DKMS has no key to sign with", not_loaded),
+            enroll(machine), {on, absence_evidence("/var/lib/dkms/mok.pub")})};
+    return {ok("", "Secure Boot is on, and the kernel refused no RDMA or GPU module's signature",
+               {on})};
+}
+
+namespace {
+
+std::vector<Finding> judge_lockdown(Machine const& machine) {
+    auto const text = machine.facts.text(lockdown_file);
+    if (!text && text.error().absent()) return {not_applicable("this kernel shows no lockdown")};
+    if (!text) return {unknown("", text.error())};
+    auto const from = text->find('[');
+    auto const to = text->find(']');
+    auto const mode = from == text->npos || to == text->npos || to < from
+                          ? std::string_view()
+                          : text->substr(from + 1, to - from - 1);
+    if (mode == "none") return {ok("", "the kernel is not locked down")};
+    std::vector<Evidence> evidence{evidence_of(machine, std::string(lockdown_file))};
+    if (machine.log)
+        if (auto const* const line =
+                find_line(*machine.log, {"Lockdown: ", "direct PCI access is restricted"}))
+            evidence.push_back(evidence_of(*line));
+    std::string without;
+    auto const pfs = connectx_pfs(machine);
+    for (auto const* device : pfs) {
+        auto const limit = file_of(device->address, "sriov_totalvfs");
+        if (auto const hidden = unseen(machine, limit)) return {*hidden};
+        if (device->total_vfs.value_or(0) == 0)
+            without += (without.empty() ? "" : ", ") + to_string(device->address);
+    }
+    if (pfs.empty()) return {not_applicable("there is no ConnectX PF")};
+    auto const locked = fmt::format("the kernel is locked down ({})", mode);
+    if (!without.empty())
+        return {warning(
+            "",
+            fmt::format("{}, so mstconfig and mlxconfig can't reach the NIC (Operation not "
+                        "permitted), and {} needs SRIOV_EN=1",
+                        locked, without),
+            by_hand(
+                "enable SR-IOV for the NIC in the firmware's set-up; or boot once with Secure Boot "
+                "off and run mstconfig -d ADDRESS set SRIOV_EN=1 NUM_OF_VFS=N; or use devlink's "
+                "permanent parameters (enable_sriov, total_vfs) where the kernel has them",
+                BlastRadius::reboot),
+            evidence)};
+    return {ok("",
+               locked + ": mstconfig and mlxconfig can't change the NIC's firmware settings; "
+                        "SR-IOV is on already, and VFs can be created",
+               evidence)};
+}
+
+// What the guide for GPUDirect requires.
+constexpr std::pair ofed_required{23, 10};
+
+// The module's version lacks the package's last part: 24.10-1.1.4 for 24.10-1.1.4.0.
+bool same_ofed(OfedVersion const& one, OfedVersion const& other) {
+    return one.text.starts_with(other.text) || other.text.starts_with(one.text);
+}
+
+std::vector<std::string> rebuild_and_restart(Machine const& machine) {
+    std::vector<std::string> commands;
+    auto const built = machine.facts.names("/var/lib/dkms/mlnx-ofed-kernel");
+    if (built && !built->empty())
+        commands.push_back(fmt::format("dkms autoinstall -k {}", machine.release));
+    commands.emplace_back("/etc/init.d/openibd restart");
+    return commands;
+}
+
+std::vector<Finding> judge_ofed(Machine const& machine) {
+    auto const ofed = read_ofed(machine);
+    if (!machine.pci) return {unknown("", machine.pci.error())};
+    if (!ofed.running)
+        if (auto const hidden = unseen(machine, "/sys/module/mlx5_core/version")) return {*hidden};
+    if (own_connectx(machine).empty() && !ofed.installed && !ofed.running)
+        return {not_applicable("this machine uses no ConnectX NIC, and has no OFED")};
+    bool const loaded = module_loaded(machine, "mlx5_core") || module_loaded(machine, "mlx4_core");
+    if (ofed.installed && !ofed.running && loaded)
+        return {warning("",
+                        fmt::format("OFED {} is installed, but the kernel's own drivers run",
+                                    ofed.installed->text),
+                        {rebuild_and_restart(machine), BlastRadius::host}, ofed.evidence)};
+    if (ofed.installed && ofed.running && !same_ofed(*ofed.installed, *ofed.running))
+        return {warning("",
+                        fmt::format("OFED {} is installed, but {} runs", ofed.installed->text,
+                                    ofed.running->text),
+                        {rebuild_and_restart(machine), BlastRadius::host}, ofed.evidence)};
+    if (!ofed.running)
+        return {ok("", loaded ? "the kernel's own RDMA drivers run" : "there is no OFED",
+                   ofed.evidence)};
+    bool const for_gpu = !own_gpus(machine).empty() && judge_dma_buf(machine).can != Can::yes;
+    if (for_gpu && std::pair(ofed.running->major, ofed.running->minor) < ofed_required)
+        return {warning(
+            "",
+            fmt::format("OFED {} runs, but GPUDirect with nvidia-peermem needs 23.10 or newer",
+                        ofed.running->text),
+            by_hand("install a newer DOCA-OFED, then rebuild NVIDIA's modules", BlastRadius::host),
+            ofed.evidence)};
+    return {ok("", fmt::format("OFED {} runs", ofed.running->text), ofed.evidence)};
+}
+
+std::vector<Finding> judge_openibd(Machine const& machine) {
+    if (connectx_pfs(machine).empty()) return {nothing_in(machine.pci, "there is no ConnectX PF")};
+    if (!machine.units) return {unknown("", machine.units.error())};
+    auto const* const unit = find_unit(machine, "openibd.service");
+    if (!unit || !unit->installed()) return {not_applicable("there is no openibd.service")};
+    constexpr auto path = "/usr/lib/systemd/system/openibd.service.d/50-vfmgr.conf";
+    if (machine.facts.text(path))
+        return {ok("", "openibd.service checks whether VMs have VFs before it stops",
+                   {evidence_of(machine, path)})};
+    if (auto const hidden = unseen(machine, path)) return {*hidden};
+    return {warning(
+        "", "a restart of openibd unloads mlx5_core, and removes every VF from its running VM",
+        by_hand("install the package vfmgr-cli: its drop-in makes systemd run vfctl drained before "
+                "openibd stops; /etc/init.d/openibd bypasses systemd and that check"),
+        {{"openibd.service", fmt::format("{}, {}", unit->active, unit->file)},
+         absence_evidence(path)})};
+}
+
+std::vector<Finding> judge_firmware_tools(Machine const& machine) {
+    if (connectx_pfs(machine).empty()) return {nothing_in(machine.pci, "there is no ConnectX PF")};
+    auto const open_tool = machine.facts.text("/usr/bin/mstconfig");
+    auto const mft = machine.facts.text("/usr/bin/mlxconfig");
+    bool const started = module_loaded(machine, "mst_pciconf");
+    if (open_tool) return {ok("", "mstconfig is installed")};
+    if (mft)
+        return {ok("", started ? "mlxconfig is installed, and mst is started"
+                               : "mlxconfig is installed; mst start creates /dev/mst, which it "
+                                 "does not need for a PCI address")};
+    for (auto const& tool : {open_tool, mft})
+        if (!tool.error().absent()) return {unknown("", tool.error())};
+    return {warning(
+        "",
+        "neither mstconfig nor mlxconfig is installed, so the NIC's firmware settings (SRIOV_EN, "
+        "NUM_OF_VFS) can't be read",
+        by_command(is_debian(machine) ? "apt-get install mstflint" : "dnf install mstflint"),
+        {absence_evidence("/usr/bin/mstconfig"), absence_evidence("/usr/bin/mlxconfig")})};
+}
+
+std::vector<Finding> judge_firmware_updater(Machine const& machine) {
+    auto const folder = machine.facts.names("/opt/mellanox/mlnx-fw-updater");
+    if (!folder) return {unknown("", folder.error())};
+    constexpr auto path = "/etc/infiniband/openib.conf";
+    auto const settings = "\n" + std::string(machine.facts.text(path).value_or(""));
+    if (contains(settings, "\nRUN_FW_UPDATER_ONBOOT=yes"))
+        return {warning("",
+                        "openibd updates the NICs' firmware at boot; the new firmware waits for "
+                        "another reset, and may change which VFs are possible",
+                        by_command(fmt::format("sed -i 's/^RUN_FW_UPDATER_ONBOOT=yes/"
+                                               "RUN_FW_UPDATER_ONBOOT=no/' {}",
+                                               path)),
+                        {{path, "RUN_FW_UPDATER_ONBOOT=yes"}})};
+    if (folder->empty()) return {not_applicable("mlnx-fw-updater is not installed")};
+    return {ok("", "mlnx-fw-updater writes firmware when its package is installed, not at boot",
+               {{"/opt/mellanox/mlnx-fw-updater", "exists"}})};
+}
 
 constexpr std::array stack{
     Rule{"stack.secure_boot", "Secure Boot accepts the RDMA and GPU modules",
@@ -58,257 +299,6 @@ constexpr std::array stack{
 
 std::span<Rule const> stack_rules() {
     return stack;
-}
-
-namespace {
-
-constexpr auto secure_boot_variable =
-    "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
-constexpr std::string_view lockdown_file = "/sys/kernel/security/lockdown";
-
-// Modules that are not from the kernel's package, which signs its own.
-std::vector<std::string> foreign_modules(Machine const& machine) {
-    std::vector<std::string> foreign;
-    for (auto const module : {"mlx5_core", "ib_core", "nvidia", "nvidia_peermem", "nv_peer_mem"}) {
-        auto const file = module_file(machine, module);
-        if (file && !file->starts_with("kernel/")) foreign.emplace_back(module);
-    }
-    return foreign;
-}
-
-// The kernel's messages for a rejected signature; newer ones start with the module.
-LogLine const* rejection(KernelLog const& log, std::vector<std::string> const& missing) {
-    constexpr std::array<std::array<std::string_view, 2>, 3> words{
-        {{"oading of unsigned module", "is rejected"},
-         {"oading of module with unavailable key", "is rejected"},
-         {"Lockdown:", "unsigned module loading is restricted"}}};
-    for (auto const& line : log.lines) {
-        bool const rejects = std::ranges::any_of(words, [&](auto const& both) {
-            return line.text.find(both[0]) != line.text.npos &&
-                   line.text.find(both[1]) != line.text.npos;
-        });
-        auto const name = line.text.substr(0, line.text.find(':'));
-        bool const unnamed = name == "Lockdown" || name.size() == line.text.size();
-        if (rejects && (unnamed || std::ranges::find(missing, name) != missing.end())) return &line;
-    }
-    return nullptr;
-}
-
-// The key that DKMS signs with; Ubuntu's has its own path.
-std::optional<std::string> signing_key(Machine const& machine) {
-    for (auto const path : {"/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.der"})
-        if (machine.facts.text(path)) return path;
-    return std::nullopt;
-}
-
-Remedy enroll(Machine const& machine) {
-    auto const key = signing_key(machine);
-    if (!key)
-        return by_hand(
-            "sign the modules with a key of your own and enrol it (dkms(8): mok_signing_key, "
-            "mok_certificate), or install modules that the distribution signs",
-            BlastRadius::reboot);
-    return {{fmt::format("mokutil --import {}", *key), "reboot"},
-            BlastRadius::reboot,
-            "it asks for a password, and the firmware asks for it again at the next start: choose "
-            "\"Enroll MOK\"",
-            {}};
-}
-
-}  // namespace
-
-std::vector<Finding> judge_secure_boot(Machine const& machine) {
-    auto const variable = machine.facts.text(secure_boot_variable);
-    if (!variable && variable.error().absent())
-        return {not_applicable("this machine has no Secure Boot")};
-    if (!variable) return {unknown("", variable.error())};
-    // Four bytes of attributes, then the value.
-    if (variable->size() != 5) return {unknown("", {secure_boot_variable, EBADMSG})};
-    if ((*variable)[4] != 1) return {ok("", "Secure Boot is off")};
-    Evidence const on{"SecureBoot", "1"};
-    std::vector<std::string> missing;
-    auto const foreign = foreign_modules(machine);
-    for (auto const& module : foreign)
-        if (!module_loaded(machine, module)) missing.push_back(module);
-    auto const* const line = machine.log ? rejection(*machine.log, missing) : nullptr;
-    auto const not_loaded = fmt::format("{} {} not loaded", fmt::join(missing, ", "),
-                                        missing.size() == 1 ? "is" : "are");
-    if (line && !missing.empty())
-        return {failed(
-            "", "Secure Boot is on, and the kernel refuses a module's signature; " + not_loaded,
-            enroll(machine), {on, evidence_of(*line)})};
-    if (foreign.empty())
-        return {ok("", "Secure Boot is on, and every RDMA module is the kernel's own", {on})};
-    if (missing.size() == foreign.size() && !signing_key(machine))
-        return {warning(
-            "", fmt::format("Secure Boot is on, {}, and DKMS has no key to sign with", not_loaded),
-            enroll(machine), {on, absence_evidence("/var/lib/dkms/mok.pub")})};
-    return {ok("", "Secure Boot is on, and the kernel refused no RDMA or GPU module's signature",
-               {on})};
-}
-
-std::vector<Finding> judge_lockdown(Machine const& machine) {
-    auto const text = machine.facts.text(lockdown_file);
-    if (!text && text.error().absent()) return {not_applicable("this kernel shows no lockdown")};
-    if (!text) return {unknown("", text.error())};
-    auto const from = text->find('[');
-    auto const to = text->find(']');
-    auto const mode = from == text->npos || to == text->npos || to < from
-                          ? std::string_view()
-                          : text->substr(from + 1, to - from - 1);
-    if (mode == "none") return {ok("", "the kernel is not locked down")};
-    std::vector<Evidence> evidence{evidence_of(machine, std::string(lockdown_file))};
-    if (machine.log)
-        if (auto const* const line =
-                find_line(*machine.log, {"Lockdown: ", "direct PCI access is restricted"}))
-            evidence.push_back(evidence_of(*line));
-    std::string without;
-    bool any = false;
-    for (auto const* device : own_connectx(machine)) {
-        if (device->pf) continue;
-        any = true;
-        auto const limit =
-            fmt::format("/sys/bus/pci/devices/{}/sriov_totalvfs", to_string(device->address));
-        if (auto const hidden = unseen(machine, limit)) return {*hidden};
-        if (device->total_vfs.value_or(0) == 0)
-            without += (without.empty() ? "" : ", ") + to_string(device->address);
-    }
-    if (!any) return {not_applicable("there is no ConnectX PF")};
-    auto const locked = fmt::format("the kernel is locked down ({})", mode);
-    if (!without.empty())
-        return {warning(
-            "",
-            fmt::format("{}, so mstconfig and mlxconfig can't reach the NIC (Operation not "
-                        "permitted), and {} needs SRIOV_EN=1",
-                        locked, without),
-            by_hand(
-                "enable SR-IOV for the NIC in the firmware's set-up; or boot once with Secure Boot "
-                "off and run mstconfig -d ADDRESS set SRIOV_EN=1 NUM_OF_VFS=N; or use devlink's "
-                "permanent parameters (enable_sriov, total_vfs) where the kernel has them",
-                BlastRadius::reboot),
-            evidence)};
-    return {ok("",
-               locked + ": mstconfig and mlxconfig can't change the NIC's firmware settings; "
-                        "SR-IOV is on already, and VFs can be created",
-               evidence)};
-}
-
-namespace {
-
-// What the guide for GPUDirect requires.
-constexpr std::pair ofed_required{23, 10};
-
-// The module's version lacks the package's last part: 24.10-1.1.4 for 24.10-1.1.4.0.
-bool same_ofed(OfedVersion const& one, OfedVersion const& other) {
-    return one.text.starts_with(other.text) || other.text.starts_with(one.text);
-}
-
-std::vector<std::string> rebuild_and_restart(Machine const& machine) {
-    std::vector<std::string> commands;
-    auto const built = machine.facts.names("/var/lib/dkms/mlnx-ofed-kernel");
-    if (built && !built->empty())
-        commands.push_back(fmt::format("dkms autoinstall -k {}", machine.release));
-    commands.emplace_back("/etc/init.d/openibd restart");
-    return commands;
-}
-
-std::vector<PciDevice const*> connectx_pfs(Machine const& machine) {
-    auto own = own_connectx(machine);
-    std::erase_if(own, [](auto const* device) { return device->pf.has_value(); });
-    return own;
-}
-
-}  // namespace
-
-std::vector<Finding> judge_ofed(Machine const& machine) {
-    auto const ofed = read_ofed(machine);
-    if (!machine.pci) return {unknown("", machine.pci.error())};
-    if (!ofed.running)
-        if (auto const hidden = unseen(machine, "/sys/module/mlx5_core/version")) return {*hidden};
-    if (own_connectx(machine).empty() && !ofed.installed && !ofed.running)
-        return {not_applicable("this machine uses no ConnectX NIC, and has no OFED")};
-    bool const loaded = module_loaded(machine, "mlx5_core") || module_loaded(machine, "mlx4_core");
-    if (ofed.installed && !ofed.running && loaded)
-        return {warning("",
-                        fmt::format("OFED {} is installed, but the kernel's own drivers run",
-                                    ofed.installed->text),
-                        {rebuild_and_restart(machine), BlastRadius::host, {}, {}}, ofed.evidence)};
-    if (ofed.installed && ofed.running && !same_ofed(*ofed.installed, *ofed.running))
-        return {warning("",
-                        fmt::format("OFED {} is installed, but {} runs", ofed.installed->text,
-                                    ofed.running->text),
-                        {rebuild_and_restart(machine), BlastRadius::host, {}, {}}, ofed.evidence)};
-    if (!ofed.running)
-        return {ok("", loaded ? "the kernel's own RDMA drivers run" : "there is no OFED",
-                   ofed.evidence)};
-    bool const for_gpu = !own_gpus(machine).empty() && judge_dma_buf(machine).can != Can::yes;
-    if (for_gpu && std::pair(ofed.running->major, ofed.running->minor) < ofed_required)
-        return {warning(
-            "",
-            fmt::format("OFED {} runs, but GPUDirect with nvidia-peermem needs 23.10 or newer",
-                        ofed.running->text),
-            by_hand("install a newer DOCA-OFED, then rebuild NVIDIA's modules", BlastRadius::host),
-            ofed.evidence)};
-    return {ok("", fmt::format("OFED {} runs", ofed.running->text), ofed.evidence)};
-}
-
-std::vector<Finding> judge_openibd(Machine const& machine) {
-    if (!machine.pci) return {unknown("", machine.pci.error())};
-    if (connectx_pfs(machine).empty()) return {not_applicable("there is no ConnectX PF")};
-    if (!machine.units) return {unknown("", machine.units.error())};
-    auto const unit = machine.units->find("openibd.service");
-    if (unit == machine.units->end() || unit->second.load != "loaded")
-        return {not_applicable("there is no openibd.service")};
-    constexpr auto path = "/usr/lib/systemd/system/openibd.service.d/50-vfmgr.conf";
-    if (machine.facts.text(path))
-        return {ok("", "openibd.service checks whether VMs have VFs before it stops",
-                   {evidence_of(machine, path)})};
-    if (auto const hidden = unseen(machine, path)) return {*hidden};
-    return {warning(
-        "", "a restart of openibd unloads mlx5_core, and removes every VF from its running VM",
-        by_hand("install the package vfmgr-cli: its drop-in makes systemd run vfctl drained before "
-                "openibd stops; /etc/init.d/openibd bypasses systemd and that check"),
-        {{"openibd.service", fmt::format("{}, {}", unit->second.active, unit->second.file)},
-         absence_evidence(path)})};
-}
-
-std::vector<Finding> judge_firmware_tools(Machine const& machine) {
-    if (!machine.pci) return {unknown("", machine.pci.error())};
-    if (connectx_pfs(machine).empty()) return {not_applicable("there is no ConnectX PF")};
-    auto const open_tool = machine.facts.text("/usr/bin/mstconfig");
-    auto const mft = machine.facts.text("/usr/bin/mlxconfig");
-    bool const started = module_loaded(machine, "mst_pciconf");
-    if (open_tool) return {ok("", "mstconfig is installed")};
-    if (mft)
-        return {ok("", started ? "mlxconfig is installed, and mst is started"
-                               : "mlxconfig is installed; mst start creates /dev/mst, which it "
-                                 "does not need for a PCI address")};
-    for (auto const& tool : {open_tool, mft})
-        if (!tool.error().absent()) return {unknown("", tool.error())};
-    return {warning(
-        "",
-        "neither mstconfig nor mlxconfig is installed, so the NIC's firmware settings (SRIOV_EN, "
-        "NUM_OF_VFS) can't be read",
-        by_command(is_debian(machine) ? "apt-get install mstflint" : "dnf install mstflint"),
-        {absence_evidence("/usr/bin/mstconfig"), absence_evidence("/usr/bin/mlxconfig")})};
-}
-
-std::vector<Finding> judge_firmware_updater(Machine const& machine) {
-    auto const folder = machine.facts.names("/opt/mellanox/mlnx-fw-updater");
-    if (!folder) return {unknown("", folder.error())};
-    constexpr auto path = "/etc/infiniband/openib.conf";
-    auto const settings = "\n" + std::string(machine.facts.text(path).value_or(""));
-    if (settings.find("\nRUN_FW_UPDATER_ONBOOT=yes") != settings.npos)
-        return {warning("",
-                        "openibd updates the NICs' firmware at boot; the new firmware waits for "
-                        "another reset, and may change which VFs are possible",
-                        by_command(fmt::format("sed -i 's/^RUN_FW_UPDATER_ONBOOT=yes/"
-                                               "RUN_FW_UPDATER_ONBOOT=no/' {}",
-                                               path)),
-                        {{path, "RUN_FW_UPDATER_ONBOOT=yes"}})};
-    if (folder->empty()) return {not_applicable("mlnx-fw-updater is not installed")};
-    return {ok("", "mlnx-fw-updater writes firmware when its package is installed, not at boot",
-               {{"/opt/mellanox/mlnx-fw-updater", "exists"}})};
 }
 
 }  // namespace vfmgr::checks

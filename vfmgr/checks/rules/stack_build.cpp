@@ -182,10 +182,9 @@ std::vector<Finding> judge_dkms(Machine const& machine) {
             {{fmt::format("{}/{}/{}", dkms_tree, module.name, module.version),
               fmt::format("{}", fmt::join(module.kernels, " "))}}));
     }
-    if (findings.empty())
-        findings.push_back(ok(
-            "", fmt::format("the RDMA and GPU modules of DKMS are built for {}", machine.release)));
-    return findings;
+    return or_else(
+        std::move(findings),
+        ok("", fmt::format("the RDMA and GPU modules of DKMS are built for {}", machine.release)));
 }
 
 }  // namespace vfmgr::checks

@@ -9,12 +9,12 @@
 #include "vfmgr/checks/rule.hpp"
 #include "vfmgr/checks/rules/stack.hpp"
 #include "vfmgr/machine/driver_log.hpp"
+#include "vfmgr/machine/lines.hpp"
+#include "vfmgr/machine/nic.hpp"
 #include "vfmgr/machine/rdma_stack.hpp"
 
 namespace vfmgr::checks {
 namespace {
-
-constexpr std::string_view no_connectx = "this machine uses no ConnectX NIC";
 
 // Loads a module by name, or installs it if it is missing.
 Remedy load_module(Machine const& machine, std::string const& module, std::string_view option) {
@@ -27,11 +27,7 @@ Remedy load_module(Machine const& machine, std::string const& module, std::strin
 }
 
 LogLine const* last_line_of(Machine const& machine, std::string const& word) {
-    LogLine const* last = nullptr;
-    if (machine.log)
-        for (auto const& line : machine.log->lines)
-            if (line.text.find(word) != line.text.npos) last = &line;
-    return last;
+    return last_line(machine, [&](LogLine const& line) { return contains(line.text, word); });
 }
 
 std::string blacklisted_in(Machine const& machine, std::string_view module) {
@@ -49,19 +45,16 @@ std::string blacklisted_in(Machine const& machine, std::string_view module) {
 std::optional<Finding> without_driver(Machine const& machine, PciDevice const& device) {
     if (device.driver) return std::nullopt;
     auto const address = to_string(device.address);
-    if (auto hidden = unseen(machine, fmt::format("/sys/bus/pci/devices/{}/driver", address)))
-        return hidden;
+    auto const link = file_of(device.address, "driver");
+    if (auto hidden = unseen(machine, link)) return hidden;
     auto const driver = std::string(driver_of_connectx(device));
-    std::vector<Evidence> evidence{
-        absence_evidence(fmt::format("/sys/bus/pci/devices/{}/driver", address))};
+    std::vector<Evidence> evidence{absence_evidence(link)};
     if (auto const* line = last_line_of(machine, address)) evidence.push_back(evidence_of(*line));
     if (auto const file = blacklisted_in(machine, driver); !file.empty())
         return failed(
             address, fmt::format("{} has no driver: {} blacklists {}", address, file, driver),
             {{fmt::format("sed -i '/^blacklist {}/d' {}", driver, file), "modprobe " + driver},
-             BlastRadius::none,
-             {},
-             {}},
+             BlastRadius::none},
             {{file, "blacklist " + driver}});
     if (!module_loaded(machine, driver))
         return failed(address, fmt::format("{} has no driver: {} is not loaded", address, driver),
@@ -92,11 +85,10 @@ PciDevice const* shares_device_of(Machine const& machine, PciDevice const& devic
 std::optional<Finding> without_rdma(Machine const& machine, PciDevice const& device) {
     if (!device.rdma_devices.empty() || shares_device_of(machine, device)) return std::nullopt;
     auto const address = to_string(device.address);
-    if (auto hidden = unseen(machine, fmt::format("/sys/bus/pci/devices/{}/infiniband", address)))
-        return hidden;
+    auto const folder = file_of(device.address, "infiniband");
+    if (auto hidden = unseen(machine, folder)) return hidden;
     auto const driver = std::string(rdma_driver_of_connectx(device));
-    std::vector<Evidence> evidence{
-        absence_evidence(fmt::format("/sys/bus/pci/devices/{}/infiniband", address))};
+    std::vector<Evidence> evidence{absence_evidence(folder)};
     if (!module_present(machine, driver))
         return failed(
             address,
@@ -107,24 +99,17 @@ std::optional<Finding> without_rdma(Machine const& machine, PciDevice const& dev
             evidence);
     if (auto const* line = last_line_of(machine, driver + ":"))
         evidence.push_back(evidence_of(*line));
-    auto const set = fmt::format(
-        "devlink dev param set pci/{} name enable_roce value true "
-        "cmode driverinit",
-        address);
     return failed(address,
                   fmt::format("{} has no RDMA device, though {} is loaded", address, driver),
-                  {{set, fmt::format("devlink dev reload pci/{}", address)},
-                   BlastRadius::host,
-                   "RoCE may be switched off for it; if it failed, see the kernel's log for the "
-                   "reason: journalctl -k",
-                   {}},
+                  by_enabling_roce(device.address,
+                                   "RoCE may be switched off for it; if it failed, see the "
+                                   "kernel's log for the reason: journalctl -k"),
                   evidence);
 }
 
 }  // namespace
 
 std::vector<Finding> judge_connectx_driver(Machine const& machine) {
-    if (!machine.pci) return {unknown("", machine.pci.error())};
     std::vector<Finding> findings;
     int judged = 0;
     for (auto const* device : own_connectx(machine)) {
@@ -138,11 +123,10 @@ std::vector<Finding> judge_connectx_driver(Machine const& machine) {
         if (!finding) finding = without_rdma(machine, *device);
         if (finding) findings.push_back(std::move(*finding));
     }
-    if (judged == 0) return {not_applicable(std::string(no_connectx))};
-    if (findings.empty())
-        findings.push_back(ok("", fmt::format("{} ConnectX function{} a driver and an RDMA device",
-                                              judged, judged == 1 ? " has" : "s have")));
-    return findings;
+    if (judged == 0) return {nothing_in(machine.pci, "this machine uses no ConnectX NIC")};
+    return or_else(std::move(findings),
+                   ok("", fmt::format("{} ConnectX function{} a driver and an RDMA device", judged,
+                                      judged == 1 ? " has" : "s have")));
 }
 
 std::vector<Finding> judge_rdma_core(Machine const& machine) {
@@ -157,7 +141,7 @@ std::vector<Finding> judge_rdma_core(Machine const& machine) {
         auto remedy =
             load_module(machine, driver.empty() ? "ib_core" : driver, "CONFIG_INFINIBAND");
         if (read_ofed(machine).installed)
-            remedy = {{"/etc/init.d/openibd restart"}, BlastRadius::host, {}, {}};
+            remedy = {{"/etc/init.d/openibd restart"}, BlastRadius::host};
         return {failed("", "ib_core is not loaded, so there is no RDMA", std::move(remedy),
                        {{"/proc/modules", "no ib_core"}})};
     }
@@ -179,8 +163,7 @@ std::vector<Finding> judge_rdma_core(Machine const& machine) {
             load_module(machine, driver, "CONFIG_MLX5_INFINIBAND"), evidence)};
     Remedy remedy = by_hand(
         fmt::format("find the reason in the kernel's log: dmesg | grep -e mlx -e {}", driver));
-    if (read_ofed(machine).installed)
-        remedy = {{"/etc/init.d/openibd restart"}, BlastRadius::host, {}, {}};
+    if (read_ofed(machine).installed) remedy = {{"/etc/init.d/openibd restart"}, BlastRadius::host};
     return {failed("",
                    fmt::format("ib_core and {} are loaded, but there is no RDMA device", driver),
                    std::move(remedy), evidence)};
@@ -211,8 +194,8 @@ std::map<std::string_view, Refusal> refusals_in(KernelLog const& log) {
         auto& refusal = at->second;
         ++refusal.symbols;
         refusal.other_version |= symbol->other_version;
-        refusal.udp_tunnel |= symbol->symbol.starts_with("udp_sock_create") ||
-                              symbol->symbol.find("udp_tunnel") != symbol->symbol.npos;
+        refusal.udp_tunnel |=
+            symbol->symbol.starts_with("udp_sock_create") || contains(symbol->symbol, "udp_tunnel");
     }
     return refusals;
 }
@@ -247,8 +230,7 @@ Finding of_refusal(Machine const& machine, std::string const& module, Refusal co
         fmt::format("{} did not load: no loaded module provides {}", module, refusal.first.symbol),
         {{"depmod -a", "modprobe " + module},
          BlastRadius::none,
-         "insmod does not load the modules that a module needs",
-         {}},
+         "insmod does not load the modules that a module needs"},
         evidence);
 }
 
@@ -263,10 +245,8 @@ std::vector<Finding> judge_symbols(Machine const& machine) {
         // A module that is loaded by now has been fixed since.
         if (!module_loaded(machine, name)) findings.push_back(of_refusal(machine, name, refusal));
     }
-    if (findings.empty())
-        findings.push_back(
-            ok("", "the kernel's log reports no RDMA or GPU module that does not match"));
-    return findings;
+    return or_else(std::move(findings),
+                   ok("", "the kernel's log reports no RDMA or GPU module that does not match"));
 }
 
 }  // namespace vfmgr::checks
