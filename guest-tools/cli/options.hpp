@@ -14,20 +14,12 @@
 #include "guest-tools/net/vf_report.hpp"
 #include "guest-tools/traffic/receive.hpp"
 #include "guest-tools/traffic/send.hpp"
+#include "vfmgr/proof/measure.hpp"
 #include "vfmgr/proof/serve/responder_server.hpp"
 
 namespace vfmgr::guest::command {
 
 enum class Output { text, json };
-
-// What `verify` measures after the proofs.
-struct Selection {
-    std::vector<std::string> tests;  // empty: the profile's
-    Profile profile = Profile::default_;
-    std::optional<std::uint32_t> message_bytes, depth, queue_pairs;
-    std::optional<std::uint64_t> messages;
-    std::optional<double> seconds;
-};
 
 // A responder that another machine serves, in place of the host.
 struct ServedOptions {
@@ -82,7 +74,7 @@ struct Options {
     bool at_once = false;
     Output output = Output::text;
     Figures figures = Figures::important;  // of verify and report, as text
-    Selection selection;
+    verify::Selection selection;           // what `verify` measures after the proofs
     ServedOptions served;
     DoctorOptions doctor;
     PeermemOptions peermem;

@@ -2,7 +2,6 @@
 #include "guest-tools/cli/verify.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -11,7 +10,6 @@
 #include <cstdio>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <ranges>
 
 #include "guest-tools/cli/report.hpp"
 #include "guest-tools/net/configure.hpp"
@@ -43,33 +41,6 @@ Result<std::string> ready_netdev(Options const& options, GuestAttachment const& 
     return configured.ifname;
 }
 
-void set_load(verify::Load& load, Selection const& selection) {
-    if (selection.message_bytes) load.size.message_bytes = *selection.message_bytes;
-    if (selection.depth) load.size.depth = *selection.depth;
-    if (selection.queue_pairs) load.size.pairs = *selection.queue_pairs;
-    if (selection.messages) load.messages = *selection.messages;
-    if (selection.seconds)
-        load.window = std::chrono::duration_cast<std::chrono::milliseconds>(
-            std::chrono::duration<double>(*selection.seconds));
-}
-
-Result<std::vector<verify::Measurement>> measurements(Selection const& selection) {
-    if (selection.tests.empty()) return verify::measurements_of(selection.profile);
-    auto const all = verify::all_measurements();
-    std::vector<verify::Measurement> chosen;
-    for (auto const& name : selection.tests) {
-        auto const* const found = verify::find_measurement(all, name);
-        if (!found)
-            return fail(Problem::invalid_request, fmt::format("there is no test {}", name),
-                        fmt::format("choose one of {}",
-                                    fmt::join(all | std::views::transform(
-                                                        [](auto const& each) { return each.name; }),
-                                              ", ")));
-        set_load(chosen.emplace_back(*found).load, selection);
-    }
-    return chosen;
-}
-
 // Prefixes the lines of several verifications at once with `who`. Each line is one write, so lines
 // are never mixed.
 verify::GuestSession::OnTest on_test(Options const& options, std::string const& who) {
@@ -81,7 +52,7 @@ verify::GuestSession::OnTest on_test(Options const& options, std::string const& 
 }
 
 // Tests that are named run in addition to the proofs, whatever the profile.
-Profile profile_of(Selection const& selection) {
+Profile profile_of(verify::Selection const& selection) {
     return selection.tests.empty() ? selection.profile : Profile::quick;
 }
 
@@ -185,7 +156,7 @@ Outcome verify_attachments(Options const& options, HostClient const& host,
 }  // namespace
 
 int run_verify(Options const& options) {
-    auto const measured = measurements(options.selection);
+    auto const measured = verify::select_tests(own_tests(), options.selection);
     if (!measured) return print_error(measured.error());
     if (!options.served.responder.empty()) return verify_against_served(options, *measured);
     HostClient host(options.host);

@@ -143,7 +143,7 @@ void Resident::verify_ready(std::vector<GuestAttachment> const& ready,
         if (runs_done_.size() >= runs_remembered_max) runs_done_.clear();
         runs_done_.insert(*attachment.run);
         auto const report = run_tests(guest_plane(host_, attachment), {attachment, found->ifname},
-                                      verify::measurements_of(attachment.profile));
+                                      verify::measurements_of(own_tests(), attachment.profile));
         if (!report) {
             failed(fmt::format("verification {}", *attachment.run), report.error());
             continue;

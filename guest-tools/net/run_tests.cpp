@@ -64,8 +64,17 @@ TestHost guest_plane(HostClient& host, GuestAttachment const& attachment) {
                           Error const& error) { return host.report_error(run, nonce, error); }};
 }
 
+std::vector<verify::Measurement> own_tests() {
+    verify::OwnRuns own;
+    own.cm_ping = verify::cm_ping_by(interop::cm_pinger({"/proc/self/exe", cm_ping_command}));
+    own.gpudirect = [](verify::Measurement const& what, verify::TestBed const& bed) {
+        return gpu::gpudirect(bed.host, bed.endpoint, what.load.window, bed.deadline);
+    };
+    return verify::all_measurements(own);
+}
+
 Result<VfReport> run_tests(TestHost const& host, verify::Subject const& subject,
-                           std::vector<verify::Measurement> measured,
+                           std::vector<verify::Measurement> const& measured,
                            verify::GuestSession::OnTest on_test) {
     VfReport done;
     done.ifname = subject.ifname;
@@ -81,10 +90,7 @@ Result<VfReport> run_tests(TestHost const& host, verify::Subject const& subject,
     // The host does not know that this guest gives up, so report it.
     if (!opened && last) return with_verdict(std::move(done), host.cannot(opened.error()));
     VFMGR_TRY(auto const offer, opened);
-    verify::Measuring const measuring{std::move(measured), host.streams(offer.session),
-                                      interop::cm_pinger({"/proc/self/exe", cm_ping_command}),
-                                      gpu::gpudirect};
-    auto report = (*session)->run(offer, measuring, std::move(on_test));
+    auto report = (*session)->run(offer, measured, host.streams(offer.session), std::move(on_test));
     done.rdma_device = report.facts["rdma_device"];
     report.facts["vf_guest"] = VFMGR_VERSION;
     return with_verdict(std::move(done), host.report(offer.session, report));
@@ -214,7 +220,8 @@ verify::SessionPermit permit_of(GuestAttachment const& attachment) {
 
 }  // namespace
 
-Result<VfReport> verify_served(ServedTest const& test, std::vector<verify::Measurement> measured,
+Result<VfReport> verify_served(ServedTest const& test,
+                               std::vector<verify::Measurement> const& measured,
                                verify::GuestSession::OnTest on_test) {
     auto const started_at = system_clock().now();
     serve::RemoteResponder const remote(test.responder);
@@ -228,7 +235,7 @@ Result<VfReport> verify_served(ServedTest const& test, std::vector<verify::Measu
         .report = [&](std::string const& session,
                       GuestReport const& report) { return remote.close(session, permit, report); },
         .cannot = [](Error const& error) -> Result<Verification> { return fail(error); }};
-    VFMGR_TRY(auto done, run_tests(host, subject, std::move(measured), std::move(on_test)));
+    VFMGR_TRY(auto done, run_tests(host, subject, measured, std::move(on_test)));
     done.verification.started_at = started_at;
     done.verification.finished_at = system_clock().now();
     return done;

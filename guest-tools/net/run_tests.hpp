@@ -33,10 +33,13 @@ struct TestHost {
 // and returns its verdict. `host` must outlive it; the attachment has a run.
 [[nodiscard]] TestHost guest_plane(HostClient& host, GuestAttachment const& attachment);
 
+// The tests of figures, with those that need programs and drivers of this VM.
+[[nodiscard]] std::vector<verify::Measurement> own_tests();
+
 // The subject's attachment has a run. Fails only when the other end can't be queried or refuses.
 // Runs `measured` after the proofs; calls `on_test` with each test as it ends.
 [[nodiscard]] Result<VfReport> run_tests(TestHost const& host, verify::Subject const& subject,
-                                         std::vector<verify::Measurement> measured,
+                                         std::vector<verify::Measurement> const& measured,
                                          verify::GuestSession::OnTest on_test = {});
 
 // Several verifications, each of another VF: one after the other, or all at once, which finds VFs
@@ -68,7 +71,7 @@ struct ServedTest {
 
 // Returns the responder's verdict, in which the path is unknown.
 [[nodiscard]] Result<VfReport> verify_served(ServedTest const& test,
-                                             std::vector<verify::Measurement> measured,
+                                             std::vector<verify::Measurement> const& measured,
                                              verify::GuestSession::OnTest on_test = {});
 
 }  // namespace vfmgr::guest

@@ -62,13 +62,6 @@ std::optional<Limit> one_way(PathFacts const& facts, bool sent_by_vf) {
     return least;
 }
 
-std::optional<Flow> flow_of(TestResult const& test) {
-    if (test.name == "read_bandwidth") return Flow::in;
-    if (test.name == "bidirectional_bandwidth") return Flow::both;
-    if (test.name.ends_with("_bandwidth")) return Flow::out;
-    return std::nullopt;
-}
-
 // "108 of 1828 Mbit/s, 5.9 % of what the NIC's PCIe link (2.5 GT/s x1) carries".
 std::string rate_and_share(TestResult const& test) {
     return fmt::format("{:.0f} of {:.0f} Mbit/s, {}", test.figures.at("bandwidth_mbps"),
@@ -110,22 +103,20 @@ std::optional<Limit> expected_rate(PathFacts const& facts, Flow flow) {
     return Limit{out->mbps + in->mbps, tighter.what};
 }
 
-std::optional<Warning> compare_rate(TestResult& test, PathFacts const& facts) {
-    auto const flow = flow_of(test);
+std::optional<Warning> compare_rate(TestResult& test, Flow flow, PathFacts const& facts) {
     auto const measured = test.figures.find("bandwidth_mbps");
-    if (!flow || measured == test.figures.end() || test.verdict != Verdict::pass)
-        return std::nullopt;
+    if (measured == test.figures.end() || test.verdict != Verdict::pass) return std::nullopt;
     // For short messages the limit is their number, not the bytes.
     auto const message = test.figures.find("message_bytes");
     if (message != test.figures.end() && message->second < message_bytes_min) return std::nullopt;
-    auto const limit = expected_rate(facts, *flow);
+    auto const limit = expected_rate(facts, flow);
     if (!limit) return std::nullopt;
     auto const percent = 100 * measured->second / limit->mbps;
     test.figures["achievable_mbps"] = limit->mbps;
     test.figures["achieved_percent"] = percent;
     auto const share = fmt::format("{:.3g} % of what {} carries", percent, limit->what);
     test.detail = test.detail.empty() ? share : test.detail + "; " + share;
-    bool const limited = facts.vf_mbps > 0 && *flow == Flow::out &&
+    bool const limited = facts.vf_mbps > 0 && flow == Flow::out &&
                          measured->second > facts.vf_mbps * percent_limited_max / 100;
     if (limited) return not_limited(test, facts);
     if (percent >= percent_expected || facts.software) return std::nullopt;
@@ -231,7 +222,7 @@ class Transfer {
 
     [[nodiscard]] Measured result(double seconds) const {
         auto const& size = stream_.size();
-        auto made = measured("bandwidth");
+        auto made = measured();
         auto& figures = made.result.figures;
         figures = rate_figures(completed_ * size.message_bytes, seconds);
         figures["messages"] = static_cast<double>(completed_);
@@ -254,41 +245,27 @@ class Transfer {
     std::uint64_t end_ = 0;
 };
 
-Measured bandwidth(GuestStream& stream, Load const& load, Deadline deadline, ibv_wr_opcode opcode) {
-    auto made = Transfer(stream, load, std::array{opcode}).run(deadline);
-    return made ? std::move(*made) : measured_failure("bandwidth", made.error());
-}
-
 }  // namespace
 
-Measured write_bandwidth(GuestStream& stream, Load const& load, Deadline deadline) {
-    return bandwidth(stream, load, deadline, IBV_WR_RDMA_WRITE);
+Result<Measured> bandwidth(GuestStream& stream, Load const& load, Deadline deadline,
+                           ibv_wr_opcode opcode) {
+    return Transfer(stream, load, std::array{opcode}).run(deadline);
 }
 
-Measured read_bandwidth(GuestStream& stream, Load const& load, Deadline deadline) {
-    return bandwidth(stream, load, deadline, IBV_WR_RDMA_READ);
-}
-
-Measured send_bandwidth(GuestStream& stream, Load const& load, Deadline deadline) {
-    return bandwidth(stream, load, deadline, IBV_WR_SEND);
-}
-
-Measured bidirectional_bandwidth(GuestStream& stream, Load const& load, Deadline deadline) {
+Result<Measured> bidirectional_bandwidth(GuestStream& stream, Load const& load, Deadline deadline) {
     constexpr std::array opcodes{IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ};
     if (stream.pairs().size() % opcodes.size() != 0)
-        return measured_failure(
-            "bandwidth", {Problem::invalid_request,
-                          "the number of queue pairs must be even: half of them write, half read",
-                          "use an even number: --queue-pairs 2"});
+        return fail(Problem::invalid_request,
+                    "the number of queue pairs must be even: half of them write, half read",
+                    "use an even number: --queue-pairs 2");
     Transfer transfer(stream, load, opcodes);
-    auto made = transfer.run(deadline);
-    if (!made) return measured_failure("bandwidth", made.error());
-    auto& figures = made->result.figures;
+    VFMGR_TRY(auto made, transfer.run(deadline));
+    auto& figures = made.result.figures;
     auto const rate = figures["bandwidth_mbps"];
     figures["written_mbps"] = rate * transfer.completed_share(0, opcodes.size());
     figures["read_mbps"] = rate * transfer.completed_share(1, opcodes.size());
-    made->result.detail = "sum of simultaneous RDMA writes and reads";
-    return std::move(*made);
+    made.result.detail = "sum of simultaneous RDMA writes and reads";
+    return made;
 }
 
 }  // namespace vfmgr::verify

@@ -46,18 +46,18 @@ struct Limit {
 // The lowest of the known limits; nullopt when none is known.
 [[nodiscard]] std::optional<Limit> expected_rate(PathFacts const& facts, Flow flow);
 
-// Adds achievable_mbps and achieved_percent to a bandwidth test that passed, and names the limit in
-// its detail. Warns when hardware stays below 80 % of it, or when a VF exceeds its rate limit.
-[[nodiscard]] std::optional<Warning> compare_rate(TestResult& test, PathFacts const& facts);
+// Adds achievable_mbps and achieved_percent to a test of bandwidth that passed, and names the limit
+// in its detail. Warns when hardware stays below 80 % of it, or when a VF exceeds its rate limit.
+[[nodiscard]] std::optional<Warning> compare_rate(TestResult& test, Flow flow,
+                                                  PathFacts const& facts);
 
 // Bandwidth as perftest measures it: `depth` messages outstanding on each queue pair, from the
 // first post to the last completion. One thread.
 
-[[nodiscard]] Measured write_bandwidth(GuestStream& stream, Load const& load, Deadline deadline);
-[[nodiscard]] Measured read_bandwidth(GuestStream& stream, Load const& load, Deadline deadline);
-[[nodiscard]] Measured send_bandwidth(GuestStream& stream, Load const& load, Deadline deadline);
+[[nodiscard]] Result<Measured> bandwidth(GuestStream& stream, Load const& load, Deadline deadline,
+                                         ibv_wr_opcode opcode);
 // Half of the queue pairs write while the other half read. Their number is even.
-[[nodiscard]] Measured bidirectional_bandwidth(GuestStream& stream, Load const& load,
-                                               Deadline deadline);
+[[nodiscard]] Result<Measured> bidirectional_bandwidth(GuestStream& stream, Load const& load,
+                                                       Deadline deadline);
 
 }  // namespace vfmgr::verify

@@ -132,12 +132,12 @@ Result<std::vector<std::uint64_t>> sample(Load const& load, Round const& round) 
     return taken.empty() ? sample_by_the_clock(load, round) : std::move(taken);
 }
 
-Measured result(Load const& load, Result<std::vector<std::uint64_t>> taken, unsigned share,
-                char const* what) {
-    if (!taken) return measured_failure("latency", taken.error());
-    for (auto& each : *taken) each /= share;
-    auto made = measured("latency");
-    made.result.figures = summarise(std::move(*taken));
+// A round takes `share` times the latency.
+Result<Measured> latency(Load const& load, unsigned share, char const* what, Round const& round) {
+    VFMGR_TRY(auto taken, sample(load, round));
+    for (auto& each : taken) each /= share;
+    auto made = measured();
+    made.result.figures = summarise(std::move(taken));
     made.result.figures["message_bytes"] = load.size.message_bytes;
     made.result.detail = what;
     return made;
@@ -197,22 +197,21 @@ Result<void> complete(GuestStream& stream, Deadline deadline, unsigned awaited,
 
 }  // namespace
 
-Measured write_latency(GuestStream& stream, Load const& load, Deadline deadline) {
+Result<Measured> write_latency(GuestStream& stream, Load const& load, Deadline deadline) {
     WrittenRounds rounds(stream, deadline);
-    return result(load, sample(load, [&] { return rounds.round(); }), 2,
-                  "half a round trip of RDMA writes");
+    return latency(load, 2, "half a round trip of RDMA writes", [&] { return rounds.round(); });
 }
 
-Measured read_latency(GuestStream& stream, Load const& load, Deadline deadline) {
+Result<Measured> read_latency(GuestStream& stream, Load const& load, Deadline deadline) {
     auto const round = [&]() -> Result<void> {
         VFMGR_CHECK(stream.pairs().front().read(
             0, {stream.local(0), stream.remote_address(0), stream.remote_key()}));
         return complete(stream, deadline, 1, "an RDMA read");
     };
-    return result(load, sample(load, round), 1, "an RDMA read from post to completion");
+    return latency(load, 1, "an RDMA read from post to completion", round);
 }
 
-Measured send_latency(GuestStream& stream, Load const& load, Deadline deadline) {
+Result<Measured> send_latency(GuestStream& stream, Load const& load, Deadline deadline) {
     auto& pair = stream.pairs().front();
     Sge const answer{stream.back(), stream.back_key()};
     auto const round = [&]() -> Result<void> {
@@ -220,7 +219,7 @@ Measured send_latency(GuestStream& stream, Load const& load, Deadline deadline) 
         VFMGR_CHECK(pair.send(0, stream.local(0)));
         return complete(stream, deadline, 2, "a send");
     };
-    return result(load, sample(load, round), 2, "half a round trip of sends");
+    return latency(load, 2, "half a round trip of sends", round);
 }
 
 std::map<std::string, double> summarise(std::vector<std::uint64_t> nanoseconds) {

@@ -66,9 +66,12 @@ class NearNic {
 // answered by writes, or of sends that are answered by sends; a whole RDMA read. One thread;
 // summarise() is pure.
 
-[[nodiscard]] Measured write_latency(GuestStream& stream, Load const& load, Deadline deadline);
-[[nodiscard]] Measured read_latency(GuestStream& stream, Load const& load, Deadline deadline);
-[[nodiscard]] Measured send_latency(GuestStream& stream, Load const& load, Deadline deadline);
+[[nodiscard]] Result<Measured> write_latency(GuestStream& stream, Load const& load,
+                                             Deadline deadline);
+[[nodiscard]] Result<Measured> read_latency(GuestStream& stream, Load const& load,
+                                            Deadline deadline);
+[[nodiscard]] Result<Measured> send_latency(GuestStream& stream, Load const& load,
+                                            Deadline deadline);
 
 // min, p50, p90, p99, p999 and max in microseconds, and the number of samples; no sample is
 // dropped.

@@ -1,51 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's end of a stream of any kind. Owned by the responder; the destructor ends it.
+// The tests that give figures, as one table for both ends: the guest runs them, the host judges
+// them. Bandwidth and latency are measured as perftest does. Values; a test runs on one thread.
 #pragma once
 
+#include <array>
 #include <functional>
-#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
-#include "api/types/enum_names.hpp"
 #include "api/types/guest.hpp"
+#include "vfmgr/proof/bandwidth.hpp"
 #include "vfmgr/proof/guest_stream.hpp"
-#include "vfmgr/proof/permit.hpp"
-#include "vfmgr/proof/random_payload.hpp"
 #include "vfmgr/proof/reachability.hpp"
 
 namespace vfmgr::verify {
-
-// The host's own results on streams of kind transfer.
-struct TransferFacts {
-    std::uint64_t orders = 0;         // carried out
-    std::uint64_t bytes_written = 0;  // to the guest's memory
-    std::uint64_t bytes_kept = 0;     // read back intact, of data that only the host knows
-    PayloadCheck read;                // sums over all reads; detail of the first bad chunk
-    std::string error;                // the error that ended a stream, in a sentence
-};
-
-class StreamEnd {
-  public:
-    virtual ~StreamEnd() = default;
-    [[nodiscard]] virtual StreamOffer const& offer() const = 0;
-    // Ends the stream; returns how many messages it took or answered in total. Once; may take a
-    // second.
-    virtual std::uint64_t stop() = 0;
-    // After stop(); for kind transfer.
-    [[nodiscard]] virtual TransferFacts transferred() const { return {}; }
-};
-
-// Opens a stream of kind cm_ping for that guest only; may take seconds. Fails with unsupported
-// where RDMA CM is missing. The responder's owner supplies it (interop::cm_streams()): RDMA CM
-// needs a process of its own, and the responder does not know that program.
-using OpenCmStream = std::function<Result<std::unique_ptr<StreamEnd>>(
-    SessionPermit const&, StreamRequest const&, ResponderLimits const&)>;
-
-// Fails with forbidden if the network has no RDMA.
-[[nodiscard]] Result<void> require_rdma(SessionPermit const& permit);
-// Also fails with forbidden if a queue pair is not the VF's, with limit_exceeded if it takes too
-// much memory.
-[[nodiscard]] Result<void> check_stream(SessionPermit const& permit, StreamRequest const& request,
-                                        ResponderLimits const& limits);
 
 // The way from a NIC into a GPU's memory. Values; any thread.
 
@@ -63,29 +33,68 @@ enum class Route {
     return texts.at(static_cast<std::size_t>(route));
 }
 
-// Tests that give figures: bandwidth and latency as perftest measures them, each on a stream of its
-// own. One thread.
-
-struct Measurement {
-    char const* name;
-    StreamKind kind;
-    // Null: those without such a stream (cm_ping.hpp, transfer.hpp, gpu/gpu_transfer.hpp).
-    Measured (*run)(GuestStream&, Load const&, Deadline);
-    Load load;
-    Profile since = Profile::default_;  // the smallest profile that includes it
+// What a test runs on: the VF, the host's streams, and the time it has.
+struct TestBed {
+    GuestAttachment const& attachment;
+    std::string const& ifname;  // the VF's netdev
+    Endpoint const& endpoint;
+    StreamHost const& host;
+    Deadline deadline;
 };
 
-// All measurements, with their load in the default profile.
-[[nodiscard]] std::vector<Measurement> all_measurements();
-// Null if none has that name.
-[[nodiscard]] Measurement const* find_measurement(std::vector<Measurement> const& among,
-                                                  std::string_view name);
-// The measurements of a profile: none in quick.
-[[nodiscard]] std::vector<Measurement> measurements_of(Profile profile);
+// The parts of a load that a test heeds.
+enum LoadPart : unsigned {
+    takes_size = 1,
+    takes_depth = 2,
+    takes_pairs = 4,
+    takes_messages = 8,
+    takes_time = 16,
+};
 
-// For all but cm_ping and gpudirect: opens the stream, measures, closes it. Reports errors in the
-// result; if the host is busy with another VM's stream, the test is skipped.
-[[nodiscard]] Measured measure(Measurement const& what, StreamHost const& host,
-                               Endpoint const& endpoint, Deadline deadline);
+struct Measurement {
+    // Fails with unavailable when the host is busy with another VM's stream.
+    using Run = std::function<Result<Measured>(Measurement const&, TestBed const&)>;
+
+    char const* name;
+    StreamKind kind;
+    Run run;
+    unsigned takes = 0;  // of LoadPart; select_tests() refuses the others
+    Load load{};
+    Profile since = Profile::default_;  // the smallest profile that includes it
+    std::optional<Flow> flow{};         // of a test of bandwidth
+};
+
+// The tests that only vf-guest has programs and drivers for. Elsewhere they are skipped.
+struct OwnRuns {
+    Measurement::Run cm_ping, gpudirect;
+    OwnRuns();
+};
+
+// For OwnRuns.
+[[nodiscard]] Measurement::Run cm_ping_by(CmPinger pinger);
+
+// All measurements, with their load in the default profile.
+[[nodiscard]] std::vector<Measurement> all_measurements(OwnRuns const& own = {});
+
+// What a user chose to measure.
+struct Selection {
+    std::vector<std::string> tests;  // empty: the profile's
+    Profile profile = Profile::default_;
+    // Of each named test's load; absent: its own.
+    std::optional<std::uint32_t> message_bytes{}, depth{}, queue_pairs{};
+    std::optional<std::uint64_t> messages{};
+    std::optional<double> seconds{};
+};
+
+// The chosen ones of `all`; of a profile: none in quick. Fails with invalid_request for a test that
+// does not exist, and for a part of the load that a test does not heed.
+[[nodiscard]] Result<std::vector<Measurement>> select_tests(std::vector<Measurement> all,
+                                                            Selection const& selection);
+[[nodiscard]] std::vector<Measurement> measurements_of(std::vector<Measurement> all,
+                                                       Profile profile);
+
+// Runs the test. Errors are in the result; if the host is busy with another VM's stream, the test
+// is skipped.
+[[nodiscard]] Measured measure(Measurement const& what, TestBed const& bed);
 
 }  // namespace vfmgr::verify

@@ -61,44 +61,34 @@ Result<double> transfer(Bench& bench, Stream const& stream) {
     return static_cast<double>(raw_nanoseconds() - start) / 1e9;
 }
 
-Result<Measured> write_mr(Bench& bench) {
+}  // namespace
+
+Result<Measured> rdma_write(Bench& bench) {
     auto const& offer = bench.offer;
-    VFMGR_TRY(auto const source, RegisteredMemory::make(bench.pd, offer.write.length,
+    VFMGR_TRY(auto const source, RegisteredMemory::make(bench.endpoint.pd.get(), offer.write.length,
                                                         IBV_ACCESS_LOCAL_WRITE, "written bytes"));
     fill(Payload::from_seed(offer.write_seed, epoch_write), 0, source.bytes());
     VFMGR_TRY(
         auto const seconds,
         transfer(bench, {Direction::write, {source.bytes(), source.local_key()}, offer.write}));
-    auto made = measured("rdma_write");
+    auto made = measured();
     made.result.bytes_checked = offer.write.length;
     made.result.figures = rate_figures(offer.write.length, seconds);
     return made;
 }
 
-Result<Measured> read_mr(Bench& bench) {
+Result<Measured> rdma_read(Bench& bench) {
     auto const& offer = bench.offer;
-    VFMGR_TRY(auto const target, RegisteredMemory::make(bench.pd, offer.read.length,
+    VFMGR_TRY(auto const target, RegisteredMemory::make(bench.endpoint.pd.get(), offer.read.length,
                                                         IBV_ACCESS_LOCAL_WRITE, "read bytes"));
     poison(target.bytes());
     VFMGR_TRY(auto const seconds,
               transfer(bench, {Direction::read, {target.bytes(), target.local_key()}, offer.read}));
-    auto made = measured("rdma_read");
+    auto made = measured();
     made.digest = digest_hex(bench.nonce, target.bytes());
     made.result.bytes_checked = offer.read.length;
     made.result.figures = rate_figures(offer.read.length, seconds);
     return made;
-}
-
-}  // namespace
-
-Measured rdma_write(Bench& bench) {
-    auto made = write_mr(bench);
-    return made ? std::move(*made) : measured_failure("rdma_write", made.error());
-}
-
-Measured rdma_read(Bench& bench) {
-    auto made = read_mr(bench);
-    return made ? std::move(*made) : measured_failure("rdma_read", made.error());
 }
 
 namespace {
@@ -108,7 +98,6 @@ constexpr std::uint64_t send_id = 1U << 20;  // receives are numbered from 0
 struct Pings {
     RegisteredMemory questions;
     RegisteredMemory answers;
-    double round_trip_us_min = 0;
 
     [[nodiscard]] Sge question(SessionOffer const& offer, std::uint32_t index) const {
         return {questions.bytes().subspan(std::size_t{index} * offer.ping_size, offer.ping_size),
@@ -124,8 +113,9 @@ Result<Pings> prepare(Bench& bench) {
     auto const& offer = bench.offer;
     auto const bytes = std::size_t{offer.ping_count} * offer.ping_size;
     constexpr unsigned local = IBV_ACCESS_LOCAL_WRITE;
-    VFMGR_TRY(auto questions, RegisteredMemory::make(bench.pd, bytes, local, "pings"));
-    VFMGR_TRY(auto answers, RegisteredMemory::make(bench.pd, bytes, local, "answers"));
+    auto* const pd = bench.endpoint.pd.get();
+    VFMGR_TRY(auto questions, RegisteredMemory::make(pd, bytes, local, "pings"));
+    VFMGR_TRY(auto answers, RegisteredMemory::make(pd, bytes, local, "answers"));
     Pings pings{std::move(questions), std::move(answers)};
     fill(Payload::from_seed(offer.ping_seed, epoch_ping), 0, pings.questions.bytes());
     for (std::uint32_t i = 0; i < offer.ping_count; ++i)
@@ -152,32 +142,26 @@ Result<void> ping(Bench& bench, Pings const& pings, std::uint32_t index) {
     return {};
 }
 
-Result<Pings> run(Bench& bench) {
-    VFMGR_TRY(auto pings, prepare(bench));
+}  // namespace
+
+Result<Measured> rc_ping(Bench& bench) {
+    VFMGR_TRY(auto const pings, prepare(bench));
+    double round_trip_us_min = 0;
     for (std::uint32_t i = 0; i < bench.offer.ping_count; ++i) {
         auto const start = raw_nanoseconds();
         VFMGR_CHECK(ping(bench, pings, i));
         auto const us = static_cast<double>(raw_nanoseconds() - start) / 1000;
-        pings.round_trip_us_min = i == 0 ? us : std::min(us, pings.round_trip_us_min);
+        round_trip_us_min = i == 0 ? us : std::min(us, round_trip_us_min);
     }
-    return pings;
-}
-
-}  // namespace
-
-Measured rc_ping(Bench& bench) {
-    auto const pings = run(bench);
-    if (!pings) return measured_failure("rc_ping", pings.error());
-    auto made = measured("rc_ping");
-    made.digest = digest_hex(bench.nonce, pings->answers.bytes());
-    made.result.bytes_checked = pings->answers.bytes().size();
-    made.result.figures["round_trip_min_us"] = pings->round_trip_us_min;
+    auto made = measured();
+    made.digest = digest_hex(bench.nonce, pings.answers.bytes());
+    made.result.bytes_checked = pings.answers.bytes().size();
+    made.result.figures["round_trip_min_us"] = round_trip_us_min;
     return made;
 }
 
 namespace {
 
-constexpr std::uint64_t pings_by_default = 64;
 constexpr std::chrono::milliseconds ud_answer_time{500};
 constexpr std::uint64_t lost_in_a_row_max = 4;  // then the path counts as dead
 constexpr double lost_share_max = 0.05;
@@ -240,7 +224,7 @@ class UdPings {
 
     [[nodiscard]] Measured result() {
         auto const lost = sent_ - round_trips_.size();
-        auto made = measured("ud_ping");
+        auto made = measured();
         made.result.figures = summarise(std::move(round_trips_));
         made.result.figures["message_bytes"] = stream_.size().message_bytes;
         made.result.figures["sent"] = static_cast<double>(sent_);
@@ -266,10 +250,8 @@ class UdPings {
 
 }  // namespace
 
-Measured ud_ping(GuestStream& stream, Load const& load, Deadline deadline) {
-    auto const count = load.messages > 0 ? load.messages : pings_by_default;
-    auto made = UdPings(stream, deadline).run(count);
-    return made ? std::move(*made) : measured_failure("ud_ping", made.error());
+Result<Measured> ud_ping(GuestStream& stream, Load const& load, Deadline deadline) {
+    return UdPings(stream, deadline).run(load.messages);
 }
 
 }  // namespace vfmgr::verify

@@ -8,19 +8,19 @@
 
 namespace vfmgr::verify {
 
-[[nodiscard]] Measured rdma_write(Bench& bench);
-[[nodiscard]] Measured rdma_read(Bench& bench);
+[[nodiscard]] Result<Measured> rdma_write(Bench& bench);
+[[nodiscard]] Result<Measured> rdma_read(Bench& bench);
 
 // The guest's side of the RC ping: seeded sends that the host checks byte by byte, each answered
 // with bytes that the guest can't know. One thread.
 
-[[nodiscard]] Measured rc_ping(Bench& bench);
+[[nodiscard]] Result<Measured> rc_ping(Bench& bench);
 
 // Unreliable datagrams that the host answers, with the losses on the way: what ibping can't do on
 // RoCE (RDMA.md#datagrams). One thread.
 
 // Sends `load.messages` questions, one after the other, on a stream of kind ud_echo. Figures: the
 // round trip as in latency.hpp, and sent and lost. Fails when more than one in twenty is lost.
-[[nodiscard]] Measured ud_ping(GuestStream& stream, Load const& load, Deadline deadline);
+[[nodiscard]] Result<Measured> ud_ping(GuestStream& stream, Load const& load, Deadline deadline);
 
 }  // namespace vfmgr::verify

@@ -13,7 +13,7 @@
 
 namespace vfmgr::verify {
 
-Measured measured(char const* name) {
+Measured measured(std::string_view name) {
     Measured made;
     made.result.name = name;
     made.result.verdict = Verdict::pass;
@@ -21,12 +21,31 @@ Measured measured(char const* name) {
     return made;
 }
 
-Measured measured_failure(char const* name, Error const& error) {
+Measured measured_failure(std::string_view name, Error const& error) {
     auto made = measured(name);
     made.result.verdict = Verdict::fail;
     made.result.detail = detail_with_causes(error);
     made.result.remedy = error.remedy;
     return made;
+}
+
+Measured measured_skip(std::string_view name, Error const& error) {
+    auto made = measured_failure(name, error);
+    made.result.verdict = Verdict::skip;
+    return made;
+}
+
+Measured measured(std::string_view name, Result<Measured> made) {
+    if (!made) return measured_failure(name, made.error());
+    made->result.name = name;
+    return std::move(*made);
+}
+
+std::string printable(std::string_view text, std::size_t length_max) {
+    std::string shown;
+    for (char const ch : text.substr(0, length_max)) shown += ch >= ' ' && ch <= '~' ? ch : '?';
+    if (text.size() > length_max) shown += "…";
+    return shown;
 }
 
 std::uint64_t raw_nanoseconds() {
@@ -54,26 +73,18 @@ Result<std::span<ibv_wc>> await(CompletionQueue& queue, std::span<ibv_wc> room, 
     return found;
 }
 
-Measured cm_ping(CmPinger const& pinger, StreamHost const& host, CmOptions options,
-                 Deadline deadline) {
-    if (!pinger) {
-        auto made = measured("cm_ping");
-        made.result.verdict = Verdict::skip;
-        made.result.detail = "this program has no RDMA CM client";
-        return made;
-    }
+Result<Measured> cm_ping(CmPinger const& pinger, StreamHost const& host, CmOptions options,
+                         Deadline deadline) {
     auto const offer = host.open({StreamKind::cm_ping, options.message_bytes, 1, {}, {}});
     if (!offer) {
-        auto made = measured_failure("cm_ping", offer.error());
         auto const problem = offer.error().problem;
-        if (problem == Problem::unsupported || problem == Problem::unavailable)
-            made.result.verdict = Verdict::skip;
-        return made;
+        if (problem != Problem::unsupported && problem != Problem::unavailable)
+            return fail(offer.error());
+        return measured_skip({}, offer.error());
     }
     options.cm_port = offer->cm_port.value_or(0);
     auto made = pinger(options, deadline);
     host.close(offer->stream);
-    made.result.name = "cm_ping";
     return made;
 }
 
@@ -181,15 +192,14 @@ Result<Conversation> converse(EchoTest const& test, EchoDatagram const& question
                 "check MTU, VLAN and firewall of the VF and of the host's interface");
 }
 
-Measured echo(EchoTest const& test, char const* name, EchoDatagram const& question) {
-    auto const answers = converse(test, question);
-    if (!answers) return measured_failure(name, answers.error());
-    auto made = measured(name);
-    made.digest = digest_hex(test.attachment.nonce, answers->answer);
+Result<Measured> echo(EchoTest const& test, EchoDatagram const& question) {
+    VFMGR_TRY(auto const answers, converse(test, question));
+    auto made = measured();
+    made.digest = digest_hex(test.attachment.nonce, answers.answer);
     made.result.bytes_checked = question.bytes;
-    made.result.figures["round_trip_min_us"] = answers->round_trip_us_min;
-    made.result.figures["sent"] = answers->sent;
-    made.result.figures["answered"] = answers->answered;
+    made.result.figures["round_trip_min_us"] = answers.round_trip_us_min;
+    made.result.figures["sent"] = answers.sent;
+    made.result.figures["answered"] = answers.answered;
     return made;
 }
 
@@ -219,13 +229,15 @@ std::uint32_t largest_mtu(EchoTest const& test) {
 }  // namespace
 
 Measured reachability(EchoTest const& test) {
-    return echo(test, "reachability",
-                {EchoKind::reachability, test.attachment.nonce, reachability_bytes});
+    return measured(
+        enum_name(Proof::reachability),
+        echo(test, {EchoKind::reachability, test.attachment.nonce, reachability_bytes}));
 }
 
 Measured path_mtu(EchoTest const& test) {
     auto const bytes = full_datagram_bytes(test.attachment.mtu, test.attachment.address.family);
-    auto made = echo(test, "path_mtu", {EchoKind::path_mtu, test.attachment.nonce, bytes});
+    auto made = measured(enum_name(Proof::path_mtu),
+                         echo(test, {EchoKind::path_mtu, test.attachment.nonce, bytes}));
     if (made.result.verdict != Verdict::fail) return made;
     auto const mtu = largest_mtu(test);
     if (mtu == 0) return made;

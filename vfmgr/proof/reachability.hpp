@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the guest's tests share: the queue pair to the host, the offer, and the form of a failure.
-// One thread: the session's.
+// What the guest's tests share: the proofs' names, the queue pair to the host, the offer, and the
+// form of a result. One thread: the session's.
 #pragma once
 
 #include <functional>
 #include <string>
+#include <string_view>
 
+#include "api/types/enum_names.hpp"
 #include "vfmgr/proof/echo.hpp"
 #include "vfmgr/proof/guest_stream.hpp"
 #include "vfmgr/proof/permit.hpp"
@@ -14,8 +16,15 @@
 
 namespace vfmgr::verify {
 
+// The tests that prove a VF, in the order in which they run; the host judges each by what it found.
+enum class Proof { reachability, path_mtu, rc_ping, rdma_write, rdma_read };
+
+[[nodiscard]] constexpr bool needs_rdma(Proof proof) {
+    return proof >= Proof::rc_ping;
+}
+
 struct Bench {
-    ibv_pd* pd = nullptr;
+    Endpoint const& endpoint;
     QueuePair& pair;
     SessionOffer const& offer;
     std::string nonce;
@@ -29,8 +38,14 @@ struct Measured {
     std::string digest{};
 };
 
-[[nodiscard]] Measured measured(char const* name);
-[[nodiscard]] Measured measured_failure(char const* name, Error const& error);
+[[nodiscard]] Measured measured(std::string_view name = {});
+[[nodiscard]] Measured measured_failure(std::string_view name, Error const& error);
+[[nodiscard]] Measured measured_skip(std::string_view name, Error const& error);
+// Under that name: what was measured, or the failure.
+[[nodiscard]] Measured measured(std::string_view name, Result<Measured> made);
+
+// Another machine's text, made fit for display: printable, at most `length_max` characters.
+[[nodiscard]] std::string printable(std::string_view text, std::size_t length_max);
 
 // CLOCK_MONOTONIC_RAW: not slewed during a measurement.
 [[nodiscard]] std::uint64_t raw_nanoseconds();
@@ -56,14 +71,14 @@ struct CmOptions {
     std::uint64_t pings = 10;
 };
 
-// Runs the pings, until the deadline. The session's caller supplies it (interop::cm_pinger()): RDMA
-// CM needs a process of its own, and the session does not know that program.
+// Runs the pings, until the deadline (interop::cm_pinger()): RDMA CM needs a process of its own,
+// and only vf-guest knows that program.
 using CmPinger = std::function<Measured(CmOptions const&, Deadline)>;
 
 // Opens the stream, runs the pinger, closes the stream. Figures: connect_us, the round trip as in
 // latency.hpp, and sent. Skipped where the host can't serve it: the VF is not at fault then.
-[[nodiscard]] Measured cm_ping(CmPinger const& pinger, StreamHost const& host, CmOptions options,
-                               Deadline deadline);
+[[nodiscard]] Result<Measured> cm_ping(CmPinger const& pinger, StreamHost const& host,
+                                       CmOptions options, Deadline deadline);
 
 // The guest's side of reachability and path MTU: UDP over the VF only. It runs before RDMA, which
 // would only report "transport retry counter exceeded". One thread.

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <fstream>
 
-#include "vfmgr/proof/host/judge.hpp"
 #include "vfmgr/proof/latency.hpp"
 #include "vfmgr/proof/rdma_proof.hpp"
 #include "vfmgr/proof/reachability.hpp"
@@ -108,10 +107,10 @@ void add_limits(std::map<std::string, double>& figures, ibv_pd* pd) {
 
 }  // namespace
 
-Measured memory_regions(GuestStream& stream, Load const&, Deadline deadline) {
+Result<Measured> memory_regions(GuestStream& stream, Load const&, Deadline deadline) {
     auto const bytes_max = std::min(asked_bytes_max, available_memory() / 2);
     auto const largest = find_largest(stream, bytes_max, deadline);
-    auto made = measured("memory_regions");
+    auto made = measured();
     auto& figures = made.result.figures;
     add_limits(figures, stream.pd());
     figures["largest_bytes"] = static_cast<double>(largest.bytes);
@@ -147,7 +146,7 @@ Result<void> check_offer(SessionOffer const& offer) {
                 "use the same version on VM and host");
 }
 
-Measured not_tried(char const* name, std::string_view broken) {
+Measured not_tried(std::string_view name, std::string_view broken) {
     auto made = measured(name);
     made.result.verdict = Verdict::skip;
     made.result.detail = fmt::format("not run: {} failed", broken);
@@ -186,8 +185,8 @@ Result<GuestSession::Rdma> GuestSession::open_rdma() const {
     return Rdma{std::move(endpoint), std::move(pair)};
 }
 
-GuestReport GuestSession::run(SessionOffer const& offer, Measuring const& measuring,
-                              OnTest on_test) {
+GuestReport GuestSession::run(SessionOffer const& offer, std::vector<Measurement> const& tests,
+                              StreamHost const& host, OnTest on_test) {
     on_test_ = std::move(on_test);
     NearNic const near(subject_.ifname);
     GuestReport report;
@@ -204,10 +203,17 @@ GuestReport GuestSession::run(SessionOffer const& offer, Measuring const& measur
     log_ = KernelLog::follow();
     auto const deadline =
         Steady::now() + std::chrono::seconds(offer.deadline_seconds) - report_time;
-    run_echo(report, deadline);
-    if (rdma_) {
-        auto const proved = prove(report, offer, deadline);
-        measure_all(report, measuring, proved, deadline);
+    auto const within = [&](auto time) { return std::min(deadline, Steady::now() + time); };
+    for (auto const echo : {reachability, path_mtu})
+        add(report, echo({subject_.attachment, subject_.ifname, within(echo_time)}));
+    bool const proved = rdma_ && prove(report, offer, deadline);
+    for (auto const& each : tests) {
+        if (!rdma_) break;
+        // Figures of a broken path are useless, and take time.
+        auto const until = within(stream_patience + each.load.window + test_time);
+        add(report, proved ? measure(each, {subject_.attachment, subject_.ifname, rdma_->endpoint,
+                                            host, until})
+                           : not_tried(each.name, "a proof"));
     }
     report.counters = growth(before, read_counters(counted));
     return report;
@@ -230,78 +236,37 @@ void GuestSession::add_kernels_reason(TestResult& failed) {
     failed.remedy = remedy_of(logged->fault);
 }
 
-void GuestSession::run_echo(GuestReport& report, Deadline deadline) {
-    auto const until = std::min(deadline, Steady::now() + echo_time);
-    EchoTest const test{subject_.attachment, subject_.ifname, until};
-    add(report, reachability(test));
-    add(report, path_mtu({subject_.attachment, subject_.ifname,
-                          std::min(deadline, Steady::now() + echo_time)}));
-}
-
 bool GuestSession::prove(GuestReport& report, SessionOffer const& offer, Deadline deadline) {
-    struct Proof {
-        char const* name;
-        Measured (*run)(Bench&);
+    struct Run {
+        Proof proof;
+        Result<Measured> (*test)(Bench&);
     };
-    constexpr std::array<Proof, 3> proofs{
-        {{"rc_ping", rc_ping}, {"rdma_write", rdma_write}, {"rdma_read", rdma_read}}};
+    constexpr std::array<Run, 3> proofs{{{Proof::rc_ping, rc_ping},
+                                         {Proof::rdma_write, rdma_write},
+                                         {Proof::rdma_read, rdma_read}}};
     auto ready = check_offer(offer);
     if (ready) ready = rdma_->pair.connect(rdma_->endpoint, offer.host);
     if (!ready) {
-        add(report, measured_failure(proofs.front().name, ready.error()));
+        add(report, measured_failure(enum_name(proofs.front().proof), ready.error()));
         return false;
     }
     if (auto const route = rdma_->pair.route())
         report.facts["dscp"] = std::to_string(dscp_of(route->grh.traffic_class));
-    std::string broken;  // the test after which the queue pair is unusable
-    for (auto const& proof : proofs) {
+    std::string_view broken;  // the test after which the queue pair is unusable
+    for (auto const& [proof, test] : proofs) {
+        auto const name = enum_name(proof);
         if (!broken.empty()) {
-            add(report, not_tried(proof.name, broken));
+            add(report, not_tried(name, broken));
             continue;
         }
-        Bench bench{rdma_->endpoint.pd.get(), rdma_->pair, offer, subject_.attachment.nonce,
+        Bench bench{rdma_->endpoint, rdma_->pair, offer, subject_.attachment.nonce,
                     std::min(deadline, Steady::now() + test_time)};
-        auto made = proof.run(bench);
-        if (made.result.verdict == Verdict::fail) broken = proof.name;
+        auto made = measured(name, test(bench));
+        if (made.result.verdict == Verdict::fail) broken = name;
         add(report, std::move(made));
     }
     rdma_->pair.shut(Steady::now() + drain_wait);
     return broken.empty();
-}
-
-Measured GuestSession::measure_one(Measurement const& what, Measuring const& measuring,
-                                   Deadline deadline) const {
-    if (what.kind == StreamKind::gpu_transfer) {
-        if (measuring.gpudirect)
-            return measuring.gpudirect(measuring.host, rdma_->endpoint, what.load.window, deadline);
-        auto skipped = measured_failure(
-            what.name, {Problem::unsupported, "this program can't test GPUs", "use vf-guest"});
-        skipped.result.verdict = Verdict::skip;
-        return skipped;
-    }
-    if (what.kind != StreamKind::cm_ping)
-        return measure(what, measuring.host, rdma_->endpoint, deadline);
-    auto const& attachment = subject_.attachment;
-    CmOptions options;
-    options.own = {attachment.address, subject_.ifname, attachment.dscp.value_or(0)};
-    options.host = attachment.responder;
-    options.message_bytes = what.load.size.message_bytes;
-    if (what.load.messages > 0) options.pings = what.load.messages;
-    return cm_ping(measuring.cm_pinger, measuring.host, options, deadline);
-}
-
-// Figures of a broken path are useless, and take time.
-void GuestSession::measure_all(GuestReport& report, Measuring const& measuring, bool proved,
-                               Deadline deadline) {
-    for (auto const& each : measuring.expected) {
-        if (!proved) {
-            add(report, not_tried(each.name, "a proof"));
-            continue;
-        }
-        auto const until =
-            std::min(deadline, Steady::now() + stream_patience + each.load.window + test_time);
-        add(report, measure_one(each, measuring, until));
-    }
 }
 
 }  // namespace vfmgr::verify

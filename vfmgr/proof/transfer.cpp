@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <array>
 
-#include "vfmgr/proof/host/judge.hpp"
-
 namespace vfmgr::verify {
 namespace {
 
@@ -142,7 +140,7 @@ Result<Measured> run(TransferStream& stream, TransferTarget& target,
             if (bytes <= most && in_time) VFMGR_CHECK(rounds.round(bytes));
         }
     } while (Steady::now() < until);
-    auto made = measured("transfer");
+    auto made = measured();
     made.result.figures = rounds.figures();
     made.result.bytes_checked = rounds.checked();
     made.result.detail = stream.over();
@@ -227,26 +225,19 @@ Measured run_transfers(TransferStream& stream, TransferTarget& target,
                        std::chrono::milliseconds window, Deadline deadline) {
     auto made = run(stream, target, window, deadline);
     if (made) return std::move(*made);
-    auto failure = measured_failure("transfer", made.error());
+    auto failure = measured_failure({}, made.error());
     if (stream.over() == over_dc) failure.result.detail += std::string(", ") + over_dc;
     return failure;
 }
 
-Measured transfer(StreamHost const& host, Endpoint const& endpoint, Load const& load,
-                  Deadline deadline, Result<Mlx5> const& mlx5) {
-    auto const all = [&]() -> Result<Measured> {
-        VFMGR_TRY(auto memory, RegisteredMemory::make(endpoint.pd.get(), memory_bytes,
-                                                      transfer_access, "main memory"));
-        MainMemory target(std::move(memory));
-        VFMGR_TRY(auto stream,
-                  TransferStream::open(host, endpoint, StreamKind::transfer, target.mr(), mlx5));
-        return run_transfers(stream, target, load.window, deadline);
-    };
-    auto made = all();
-    if (made) return std::move(*made);
-    auto failure = measured_failure("transfer", made.error());
-    if (made.error().problem == Problem::unavailable) failure.result.verdict = Verdict::skip;
-    return failure;
+Result<Measured> transfer(StreamHost const& host, Endpoint const& endpoint, Load const& load,
+                          Deadline deadline, Result<Mlx5> const& mlx5) {
+    VFMGR_TRY(auto memory, RegisteredMemory::make(endpoint.pd.get(), memory_bytes, transfer_access,
+                                                  "main memory"));
+    MainMemory target(std::move(memory));
+    VFMGR_TRY(auto stream,
+              TransferStream::open(host, endpoint, StreamKind::transfer, target.mr(), mlx5));
+    return run_transfers(stream, target, load.window, deadline);
 }
 
 }  // namespace vfmgr::verify

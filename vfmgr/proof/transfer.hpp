@@ -82,7 +82,8 @@ class TransferStream {
                                      std::chrono::milliseconds window, Deadline deadline);
 
 // The transfer test of main memory: opens the stream, runs, closes it.
-[[nodiscard]] Measured transfer(StreamHost const& host, Endpoint const& endpoint, Load const& load,
-                                Deadline deadline, Result<Mlx5> const& mlx5 = mlx5_here());
+[[nodiscard]] Result<Measured> transfer(StreamHost const& host, Endpoint const& endpoint,
+                                        Load const& load, Deadline deadline,
+                                        Result<Mlx5> const& mlx5 = mlx5_here());
 
 }  // namespace vfmgr::verify

@@ -38,10 +38,14 @@ def run(lab):
 
 def prove_more(lab, vm):
     """Runs the tests that the deep profile adds."""
-    names = ["ud_ping", "bidirectional_bandwidth", "many_pairs_bandwidth", "memory_regions",
-             "transfer"]
-    said = vm.run(f"vf-guest verify -o json --seconds 0.5 {' '.join(names)}").json()[0]
-    tests = {test["name"]: test for test in said["tests"]}
+    tests = {}
+    # A test refuses an option that it does not heed.
+    for option, some in (("", ["ud_ping", "memory_regions"]),
+                         ("--seconds 0.5", ["bidirectional_bandwidth", "many_pairs_bandwidth",
+                                            "transfer"])):
+        said = vm.run(f"vf-guest verify -o json {option} {' '.join(some)}").json()[0]
+        tests |= {test["name"]: test for test in said["tests"] if test["name"] in some}
+    names = list(tests)
     for name in names:
         lab.step(f"{name}: {tests[name]['figures']} {tests[name].get('detail', '')}")
         lab.check_equal(tests[name]["verdict"], "pass", name)

@@ -29,7 +29,7 @@ PathFacts connectx() {
     return facts;
 }
 
-TestResult bandwidth(char const* name, double mbps, double message_bytes = 65536) {
+TestResult result_of(char const* name, double mbps, double message_bytes = 65536) {
     TestResult test;
     test.name = name;
     test.verdict = Verdict::pass;
@@ -90,24 +90,24 @@ TEST(ExpectedRate, WhatStaysInsideTheNicDoesNotReachThePort) {
 }
 
 TEST(ExpectedRate, IsSaidBesideTheFigure) {
-    auto test = bandwidth("write_bandwidth", 88'200);
-    EXPECT_FALSE(compare_rate(test, connectx()));
+    auto test = result_of("write_bandwidth", 88'200);
+    EXPECT_FALSE(compare_rate(test, Flow::out, connectx()));
     EXPECT_NEAR(test.figures.at("achieved_percent"), 90, 0.1);
     EXPECT_NEAR(test.figures.at("achievable_mbps"), 98'000, 40);
     EXPECT_EQ(test.detail, "90 % of what the port (100000 Mbit/s) carries");
 }
 
 TEST(ExpectedRate, HardwareThatStaysFarBelowIsAWarning) {
-    auto test = bandwidth("read_bandwidth", 40'000);
-    auto const warning = compare_rate(test, connectx());
+    auto test = result_of("read_bandwidth", 40'000);
+    auto const warning = compare_rate(test, Flow::in, connectx());
     ASSERT_TRUE(warning);
     EXPECT_EQ(warning->test, "read_bandwidth");
     EXPECT_THAT(warning->detail, HasSubstr("40000 of 98037 Mbit/s, 40.8 % of what the port"));
     EXPECT_THAT(warning->remedy, HasSubstr("LnkSta"));
-    auto slow = bandwidth("read_bandwidth", 40'000);
+    auto slow = result_of("read_bandwidth", 40'000);
     auto software = connectx();
     software.software = true;
-    EXPECT_FALSE(compare_rate(slow, software)) << "SoftRoCE is as fast as its CPUs";
+    EXPECT_FALSE(compare_rate(slow, Flow::in, software)) << "SoftRoCE is as fast as its CPUs";
     EXPECT_TRUE(slow.figures.contains("achieved_percent"));
 }
 
@@ -115,24 +115,23 @@ TEST(ExpectedRate, ALimitThatDoesNotHoldIsAWarning) {
     auto facts = connectx();
     facts.software = true;
     facts.vf_mbps = 500;
-    auto test = bandwidth("send_bandwidth", 600);
-    auto const warning = compare_rate(test, facts);
+    auto test = result_of("send_bandwidth", 600);
+    auto const warning = compare_rate(test, Flow::out, facts);
     ASSERT_TRUE(warning);
     EXPECT_THAT(warning->detail, HasSubstr("faster than its rate limit of 500 Mbit/s"));
-    auto kept = bandwidth("send_bandwidth", 520);
-    EXPECT_FALSE(compare_rate(kept, facts)) << "a bucket lets a burst through";
-    auto read = bandwidth("read_bandwidth", 600);
-    EXPECT_FALSE(compare_rate(read, facts)) << "which others send";
+    auto kept = result_of("send_bandwidth", 520);
+    EXPECT_FALSE(compare_rate(kept, Flow::out, facts)) << "a bucket lets a burst through";
+    auto read = result_of("read_bandwidth", 600);
+    EXPECT_FALSE(compare_rate(read, Flow::in, facts)) << "which others send";
 }
 
 TEST(ExpectedRate, IsNotSaidOfWhatItDoesNotLimit) {
-    for (auto test : {bandwidth("write_latency", 1), bandwidth("write_bandwidth", 1, 64)}) {
-        EXPECT_FALSE(compare_rate(test, connectx()));
-        EXPECT_EQ(test.figures.size(), 2U) << test.name;
-    }
-    auto failed = bandwidth("write_bandwidth", 1);
+    auto small = result_of("write_bandwidth", 1, 64);
+    EXPECT_FALSE(compare_rate(small, Flow::out, connectx()));
+    EXPECT_EQ(small.figures.size(), 2U);
+    auto failed = result_of("write_bandwidth", 1);
     failed.verdict = Verdict::fail;
-    EXPECT_FALSE(compare_rate(failed, connectx()));
+    EXPECT_FALSE(compare_rate(failed, Flow::out, connectx()));
 }
 
 }  // namespace

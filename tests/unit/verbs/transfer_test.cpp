@@ -70,7 +70,9 @@ struct Transfers : testing::Test {
         if (!endpoint) return measured_failure("transfer", endpoint.error()).result;
         Load load;
         load.window = milliseconds(20);
-        return transfer(host(), *endpoint, load, Steady::now() + limit, at_guest).result;
+        return measured("transfer",
+                        transfer(host(), *endpoint, load, Steady::now() + limit, at_guest))
+            .result;
     }
 };
 
@@ -164,7 +166,7 @@ TEST_F(Transfers, AskAHostThatKnowsNoDcAgain) {
     auto const endpoint = open_endpoint({guest_address, ""}, milliseconds(0));
     ASSERT_TRUE(endpoint);
     auto const result =
-        transfer(old, *endpoint, {}, Steady::now() + milliseconds(10'000), at_guest).result;
+        transfer(old, *endpoint, {}, Steady::now() + milliseconds(10'000), at_guest).value().result;
     EXPECT_EQ(result.verdict, Verdict::pass) << result.detail;
     EXPECT_EQ(result.detail, "over RC: the host's version has no DC");
     EXPECT_EQ(asked, 2U);

@@ -73,9 +73,7 @@ CounterPlace HostSession::counted() const {
 
 Result<HostSession::Rdma> HostSession::open_rdma(SessionPermit const& permit,
                                                  ResponderLimits const& limits) {
-    VFMGR_TRY(auto endpoint,
-              open_endpoint({permit.host_address, permit.host_netdev, permit.dscp.value_or(0)},
-                            endpoint_wait));
+    VFMGR_TRY(auto endpoint, open_host_endpoint(permit));
     // Each MR allows what its test needs and nothing else.
     constexpr unsigned local = IBV_ACCESS_LOCAL_WRITE;
     constexpr unsigned written = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;

@@ -78,6 +78,10 @@ Result<void> check_stream(SessionPermit const& permit, StreamRequest const& requ
         "use smaller messages (--size) or fewer queue pairs (--queue-pairs)");
 }
 
+Result<Endpoint> open_host_endpoint(SessionPermit const& permit, std::chrono::milliseconds wait) {
+    return open_endpoint({permit.host_address, permit.host_netdev, permit.dscp.value_or(0)}, wait);
+}
+
 HostStream::HostStream(Rdma rdma, StreamRequest request, ResponderLimits const& limits)
     : request_(std::move(request)),
       deadline_(Steady::now() + std::chrono::seconds(limits.stream_seconds_max)),
@@ -116,9 +120,7 @@ Result<std::unique_ptr<HostStream>> HostStream::open(SessionPermit const& permit
 
 Result<HostStream::Rdma> HostStream::open_rdma(SessionPermit const& permit,
                                                StreamRequest const& request) {
-    VFMGR_TRY(auto endpoint,
-              open_endpoint({permit.host_address, permit.host_netdev, permit.dscp.value_or(0)},
-                            endpoint_wait));
+    VFMGR_TRY(auto endpoint, open_host_endpoint(permit));
     if (request.kind == StreamKind::ud_echo && request.message_bytes > endpoint.path_mtu)
         return fail(Problem::limit_exceeded,
                     fmt::format("{} bytes do not fit into a datagram on the host, which holds {}",

@@ -64,9 +64,7 @@ Result<std::unique_ptr<HostTransfers>> HostTransfers::open(SessionPermit const& 
 
 Result<HostTransfers::Rdma> HostTransfers::open_rdma(SessionPermit const& permit,
                                                      StreamRequest const& request) {
-    VFMGR_TRY(auto endpoint,
-              open_endpoint({permit.host_address, permit.host_netdev, permit.dscp.value_or(0)},
-                            endpoint_wait));
+    VFMGR_TRY(auto endpoint, open_host_endpoint(permit));
     auto* const pd = endpoint.pd.get();
     // The guest can't access any memory here.
     constexpr unsigned local = IBV_ACCESS_LOCAL_WRITE, remote = 0;

@@ -8,7 +8,7 @@
 #include <atomic>
 #include <thread>
 
-#include "vfmgr/proof/measure.hpp"
+#include "vfmgr/proof/host/host_stream.hpp"
 #include "vfmgr/proof/transfer_order.hpp"
 #include "vfmgr/rdma/dc.hpp"
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <tuple>
@@ -46,7 +47,7 @@ bool is_figure(std::string const& name, double value) {
 }
 
 // A test judged by the host, with the guest's figures beside it.
-TestResult start(Case const& c, char const* name) {
+TestResult start(Case const& c, std::string_view name) {
     TestResult result;
     result.name = name;
     result.verdict = Verdict::pass;
@@ -83,8 +84,7 @@ void failed(Case const& c, TestResult& result, std::string detail, std::string r
 constexpr char const* cheated =
     "use vf-guest of the host's version; a report without the traffic is never accepted";
 
-TestResult judge_reachability(Case const& c) {
-    auto result = start(c, "reachability");
+void judge_reachability(Case const& c, TestResult& result) {
     auto const& facts = c.facts.reachability;
     result.bytes_checked = facts.bytes_max;
     if (facts.datagrams == 0)
@@ -92,17 +92,15 @@ TestResult judge_reachability(Case const& c) {
                fmt::format("no datagram of this run came from {} on {}",
                            to_string(c.permit.peer_address), c.permit.host_netdev),
                "check the VF's carrier, VLAN and address in the VM");
-    else if (digest(c, "reachability") != facts.answer_digest)
+    else if (digest(c, result.name) != facts.answer_digest)
         failed(c, result,
                fmt::format("the host's answers to {} did not arrive: the guest's digest of them is "
                            "wrong or missing{}",
                            to_string(c.permit.peer_address), and_refused(facts)),
                "check that the VF in the VM has the MAC " + to_string(c.permit.vf_mac));
-    return result;
 }
 
-TestResult judge_path_mtu(Case const& c) {
-    auto result = start(c, "path_mtu");
+void judge_path_mtu(Case const& c, TestResult& result) {
     auto const& facts = c.facts.path_mtu;
     auto const expected = full_datagram_bytes(c.permit.mtu, c.permit.peer_address.family);
     result.bytes_checked = facts.bytes_max;
@@ -113,16 +111,14 @@ TestResult judge_path_mtu(Case const& c) {
             fmt::format("no datagram of {} bytes (MTU {}) came from {}: the longest had {} bytes",
                         expected, c.permit.mtu, to_string(c.permit.peer_address), facts.bytes_max),
             fmt::format("set MTU {} on the VF, its PF and every switch between", c.permit.mtu));
-    else if (digest(c, "path_mtu") != facts.answer_digest)
+    else if (digest(c, result.name) != facts.answer_digest)
         failed(c, result,
                fmt::format("the host's answer of {} bytes did not arrive at {}{}", expected,
                            to_string(c.permit.peer_address), and_refused(facts)),
                fmt::format("set MTU {} on {} and its PF", c.permit.mtu, c.permit.host_netdev));
-    return result;
 }
 
-TestResult judge_ping(Case const& c) {
-    auto result = start(c, "rc_ping");
+void judge_ping(Case const& c, TestResult& result) {
     auto const& f = c.facts;
     result.bytes_checked = f.ping_check.bytes_checked;
     result.mismatches = f.ping_check.mismatches;
@@ -135,16 +131,14 @@ TestResult judge_ping(Case const& c) {
                fmt::format("{} of {} bytes of the RC sends differ: {}", f.ping_check.mismatches,
                            f.ping_check.bytes_checked, f.ping_check.detail),
                "verify again; if bytes differ again, suspect memory, IOMMU or NIC");
-    else if (digest(c, "rc_ping") != f.answer_digest)
+    else if (digest(c, result.name) != f.answer_digest)
         failed(
             c, result,
             fmt::format("the guest's digest of the host's {} answers is wrong or missing", f.pings),
             cheated);
-    return result;
 }
 
-TestResult judge_write(Case const& c) {
-    auto result = start(c, "rdma_write");
+void judge_write(Case const& c, TestResult& result) {
     auto const& checked = c.facts.write_check;
     result.bytes_checked = checked.bytes_checked;
     result.mismatches = checked.mismatches;
@@ -161,24 +155,46 @@ TestResult judge_write(Case const& c) {
                "verify again; if bytes differ again, suspect memory, IOMMU or NIC");
     else if (!c.facts.write_notified)
         failed(c, result, "the last RDMA write came without its notification", cheated);
-    return result;
 }
 
-TestResult judge_read(Case const& c) {
-    auto result = start(c, "rdma_read");
-    auto const given = digest(c, "rdma_read");
-    if (given.empty()) {
-        failed(c, result, "the guest sent no digest of the bytes that it had to read", cheated);
-        return result;
-    }
+void judge_read(Case const& c, TestResult& result) {
+    auto const given = digest(c, result.name);
+    if (given.empty())
+        return failed(c, result, "the guest sent no digest of the bytes that it had to read",
+                      cheated);
     result.bytes_checked = c.facts.read_bytes;
-    if (given == c.facts.read_digest) return result;
+    if (given == c.facts.read_digest) return;
     result.mismatches = 1;  // at least one: a digest does not show how many
     failed(c, result,
            fmt::format("the guest's digest of the {} bytes that it had to read is wrong",
                        c.facts.read_bytes),
            "verify again; if bytes differ again, suspect memory, IOMMU or NIC");
-    return result;
+}
+
+// The host's judgement of each proof.
+struct Judgement {
+    Proof proof;
+    void (*apply)(Case const&, TestResult&);
+};
+constexpr std::array<Judgement, 5> judgements{{{Proof::reachability, judge_reachability},
+                                               {Proof::path_mtu, judge_path_mtu},
+                                               {Proof::rc_ping, judge_ping},
+                                               {Proof::rdma_write, judge_write},
+                                               {Proof::rdma_read, judge_read}}};
+
+void judge_proofs(Case const& c, Verification& verification) {
+    for (auto const& [proof, apply] : judgements) {
+        auto& result = verification.tests.emplace_back();
+        if (needs_rdma(proof) && c.permit.rdma == RdmaMode::none) {
+            result.name = enum_name(proof);
+            result.verdict = Verdict::not_applicable;
+            result.by = Judge::host;
+            result.detail = "the network has rdma: none";
+            continue;
+        }
+        result = start(c, enum_name(proof));
+        apply(c, result);
+    }
 }
 
 // The figures come from the guest. The host judges that as many messages were answered.
@@ -245,23 +261,13 @@ void judge_transfer(Case const& c, StreamKind kind, TestResult& result) {
 void judge_all_figures(Case const& c, Verification& verification) {
     auto path = c.facts.path;
     path.software |= c.report.facts.contains("rdma_software");
-    auto const expected = measurements_of(c.permit.profile);
-    for (auto const& each : all_measurements())
-        if (find_measurement(expected, each.name) || claim(c, each.name)) {
-            auto& test = verification.tests.emplace_back(judge_figures(c, each));
-            if (is_transfer(each.kind)) judge_transfer(c, each.kind, test);
-            if (auto warning = compare_rate(test, path))
-                verification.warnings.push_back(std::move(*warning));
-        }
-}
-
-TestResult ruled_out(char const* name) {
-    TestResult result;
-    result.name = name;
-    result.verdict = Verdict::not_applicable;
-    result.by = Judge::host;
-    result.detail = "the network has rdma: none";
-    return result;
+    for (auto const& each : all_measurements()) {
+        if (each.since > c.permit.profile && !claim(c, each.name)) continue;
+        auto& test = verification.tests.emplace_back(judge_figures(c, each));
+        if (is_transfer(each.kind)) judge_transfer(c, each.kind, test);
+        auto warning = each.flow ? compare_rate(test, *each.flow, path) : std::nullopt;
+        if (warning) verification.warnings.push_back(std::move(*warning));
+    }
 }
 
 void sum_up(Verification& verification, SessionPermit const& permit) {
@@ -338,13 +344,6 @@ Verification blank(SessionPermit const& permit) {
 
 }  // namespace
 
-std::string printable(std::string_view text, std::size_t length_max) {
-    std::string shown;
-    for (char const ch : text.substr(0, length_max)) shown += ch >= ' ' && ch <= '~' ? ch : '?';
-    if (text.size() > length_max) shown += "…";
-    return shown;
-}
-
 Verification judge(SessionPermit const& permit, SessionFacts const& facts,
                    GuestReport const& report) {
     auto verification = blank(permit);
@@ -356,14 +355,8 @@ Verification judge(SessionPermit const& permit, SessionFacts const& facts,
         return verification;
     }
     Case const c{permit, facts, report};
-    verification.tests = {judge_reachability(c), judge_path_mtu(c)};
-    if (permit.rdma == RdmaMode::none) {
-        for (auto const* name : {"rc_ping", "rdma_write", "rdma_read"})
-            verification.tests.push_back(ruled_out(name));
-    } else {
-        verification.tests.push_back(judge_ping(c));
-        verification.tests.push_back(judge_write(c));
-        verification.tests.push_back(judge_read(c));
+    judge_proofs(c, verification);
+    if (permit.rdma != RdmaMode::none) {
         judge_all_figures(c, verification);
         judge_dscp(verification, c);
     }

@@ -6,6 +6,7 @@
 
 #include "api/types/guest.hpp"
 #include "vfmgr/proof/bandwidth.hpp"
+#include "vfmgr/proof/host/host_stream.hpp"
 #include "vfmgr/proof/measure.hpp"
 #include "vfmgr/proof/permit.hpp"
 #include "vfmgr/proof/random_payload.hpp"
@@ -51,8 +52,5 @@ struct SessionFacts {
 
 // A run whose session the host could not open.
 [[nodiscard]] Verification judge_refusal(SessionPermit const& permit, Error const& error);
-
-// A guest's text, made fit for display: printable, at most `length_max` characters.
-[[nodiscard]] std::string printable(std::string_view text, std::size_t length_max);
 
 }  // namespace vfmgr::verify

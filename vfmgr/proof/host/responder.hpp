@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "vfmgr/proof/host/host_session.hpp"
-#include "vfmgr/proof/measure.hpp"
+#include "vfmgr/proof/host/host_stream.hpp"
 #include "vfmgr/proof/turns.hpp"
 
 namespace vfmgr::verify {

@@ -14,7 +14,6 @@
 #include "api/types/guest.hpp"
 #include "api/types/json.hpp"
 #include "api/types/text.hpp"
-#include "vfmgr/proof/host/judge.hpp"
 #include "vfmgr/proof/interop/child.hpp"
 #include "vfmgr/proof/interop/cm_client.hpp"
 #include "vfmgr/proof/interop/rping.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "vfmgr/proof/measure.hpp"
+#include "vfmgr/proof/host/host_stream.hpp"
 #include "vfmgr/proof/reachability.hpp"
 #include "vfmgr/rdma/device.hpp"
 #include "vfmgr/rdma/queue_pair.hpp"
@@ -42,8 +42,8 @@ using CmId = Handle<rdma_cm_id, rdma_destroy_id>;
 // The VM's end of cm_ping: rping's client in a process of its own (child.hpp explains why). Any
 // thread.
 
-// For verify::Measuring. `program` is the command that runs ping_by_cm(); the options are appended
-// as further words.
+// For verify::cm_ping_by(). `program` is the command that runs ping_by_cm(); the options are
+// appended as further words.
 [[nodiscard]] verify::CmPinger cm_pinger(std::vector<std::string> program);
 
 // Runs in the child: pings as the words request, and reports the result to the parent. Returns the

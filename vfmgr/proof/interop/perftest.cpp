@@ -151,10 +151,7 @@ Result<void> Perftest::agree(std::string const& version, Deadline handshake) {
         return fail(Problem::invalid_request,
                     "perftest's path MTU is not 256, 512, 1024, 2048 or 4096",
                     "use perftest 5.70 or later");
-    auto const& permit = terms_.permit;
-    VFMGR_TRY(auto const endpoint,
-              verify::open_endpoint(
-                  {permit.host_address, permit.host_netdev, permit.dscp.value_or(0)}, port_time));
+    VFMGR_TRY(auto const endpoint, verify::open_host_endpoint(terms_.permit, port_time));
     path_mtu_ = std::min(mtu, endpoint.path_mtu);
     return client_.write(make_perftest_mtu(endpoint.path_mtu), handshake);
 }

@@ -47,10 +47,7 @@ void RpingConversation::run() {
 
 // Finds the port by the interface's address, as the other tests do.
 Result<RpingConversation::Rdma> RpingConversation::open() const {
-    auto const& permit = terms_.permit;
-    VFMGR_TRY(auto endpoint,
-              verify::open_endpoint(
-                  {permit.host_address, permit.host_netdev, permit.dscp.value_or(0)}, port_time));
+    VFMGR_TRY(auto endpoint, verify::open_host_endpoint(terms_.permit, port_time));
     auto* const pd = endpoint.pd.get();
     VFMGR_TRY(auto messages,
               verify::RegisteredMemory::make(pd, 2 * rping_message_bytes, IBV_ACCESS_LOCAL_WRITE,
