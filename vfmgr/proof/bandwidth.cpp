@@ -135,7 +135,7 @@ class Batch {
   public:
     Batch(GuestStream& stream, std::size_t pair, ibv_wr_opcode opcode, std::uint32_t messages)
         : sges_(messages), requests_(messages) {
-        auto const local = stream.local(pair);
+        auto const [local, address, key, notify] = stream.message(pair);
         bool const reads = opcode == IBV_WR_RDMA_READ;
         for (std::uint32_t i = 0; i < messages; ++i) {
             sges_[i] = {reinterpret_cast<std::uint64_t>(local.bytes.data()),
@@ -145,7 +145,7 @@ class Batch {
             request.opcode = opcode;
             request.sg_list = &sges_[i];
             request.num_sge = 1;
-            request.wr.rdma = {stream.remote_address(pair), stream.remote_key()};
+            request.wr.rdma = {address, key};
             if (!reads && local.bytes.size() <= stream.pairs()[pair].inline_bytes_max())
                 request.send_flags |= IBV_SEND_INLINE;
             if (i > 0) requests_[i - 1].next = &request;

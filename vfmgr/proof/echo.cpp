@@ -32,26 +32,6 @@ int never_fragment(int fd, IpAddress::Family family) {
     return set(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
 }
 
-Error socket_error(EchoEndpoint const& endpoint, char const* call) {
-    int const error_number = errno;
-    Error error{
-        Problem::kernel_refused,
-        fmt::format("can't open a UDP socket on {} port {}{}{}", to_string(endpoint.address),
-                    endpoint.port, endpoint.ifname.empty() ? "" : " of ", endpoint.ifname),
-        "check the cause: it is the kernel's own error"};
-    if (error_number == EADDRNOTAVAIL)
-        error.remedy =
-            fmt::format("give {} the address {}", endpoint.ifname, to_string(endpoint.address));
-    else if (error_number == EADDRINUSE)
-        error.remedy = fmt::format("stop the program that uses UDP port {}", endpoint.port);
-    else if (error_number == EPERM)
-        error.remedy = "run as root: binding to a netdev needs CAP_NET_RAW";
-    else if (error_number == ENODEV)
-        error.remedy = fmt::format("check that the netdev {} exists", endpoint.ifname);
-    error.causes.push_back(errno_cause(call, error_number));
-    return error;
-}
-
 }  // namespace
 
 std::size_t full_datagram_bytes(std::uint32_t mtu, IpAddress::Family family) {
@@ -95,20 +75,44 @@ std::vector<std::byte> make_answer(EchoDatagram const& question, Payload const& 
     return answer;
 }
 
-Result<FileDescriptor> open_echo_socket(EchoEndpoint const& endpoint) {
-    bool const v4 = endpoint.address.family == IpAddress::Family::v4;
-    FileDescriptor fd(
-        ::socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!fd) return fail(socket_error(endpoint, "socket"));
-    if (!endpoint.ifname.empty() &&
-        ::setsockopt(fd.get(), SOL_SOCKET, SO_BINDTODEVICE, endpoint.ifname.c_str(),
-                     static_cast<socklen_t>(endpoint.ifname.size())) != 0)
-        return fail(socket_error(endpoint, "setsockopt SO_BINDTODEVICE"));
-    if (never_fragment(fd.get(), endpoint.address.family) != 0)
-        return fail(socket_error(endpoint, "setsockopt IP_MTU_DISCOVER"));
-    auto const address = SocketAddress::of(endpoint.address, endpoint.port);
+Error socket_error(SocketPlace const& place, int type, char const* call) {
+    int const error_number = errno;
+    auto const* const protocol = type == SOCK_STREAM ? "TCP" : "UDP";
+    auto const address = to_string(place.address);
+    Error error{Problem::kernel_refused,
+                fmt::format("can't open a {} socket on {} port {}{}{}", protocol, address,
+                            place.port, place.ifname.empty() ? "" : " of ", place.ifname),
+                "check the cause: it is the kernel's own error"};
+    if (error_number == EADDRNOTAVAIL && place.ifname.empty())
+        error.remedy = "name an address that a netdev here has: ip -brief address";
+    else if (error_number == EADDRNOTAVAIL)
+        error.remedy = fmt::format("give {} the address {}", place.ifname, address);
+    else if (error_number == EADDRINUSE)
+        error.remedy = fmt::format("stop the program that uses {} port {}", protocol, place.port);
+    else if (error_number == EPERM)
+        error.remedy = "run as root: binding to a netdev needs CAP_NET_RAW";
+    else if (error_number == ENODEV)
+        error.remedy = fmt::format("check that the netdev {} exists", place.ifname);
+    error.causes.push_back(errno_cause(call, error_number));
+    return error;
+}
+
+Result<FileDescriptor> open_socket(SocketPlace const& place, int type) {
+    auto const family = place.address.family;
+    FileDescriptor fd(::socket(family == IpAddress::Family::v4 ? AF_INET : AF_INET6,
+                               type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!fd) return fail(socket_error(place, type, "socket"));
+    if (!place.ifname.empty() &&
+        ::setsockopt(fd.get(), SOL_SOCKET, SO_BINDTODEVICE, place.ifname.c_str(),
+                     static_cast<socklen_t>(place.ifname.size())) != 0)
+        return fail(socket_error(place, type, "setsockopt SO_BINDTODEVICE"));
+    if (type == SOCK_STREAM)
+        set(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+    else if (never_fragment(fd.get(), family) != 0)
+        return fail(socket_error(place, type, "setsockopt IP_MTU_DISCOVER"));
+    auto const address = SocketAddress::of(place.address, place.port);
     if (::bind(fd.get(), address.get(), address.length) != 0)
-        return fail(socket_error(endpoint, "bind"));
+        return fail(socket_error(place, type, "bind"));
     return fd;
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The UDP datagrams of the reachability and path MTU tests, and the host's answer to one: as long
-// as the question, filled from a key that the guest doesn't know. Pure except open_echo_socket();
-// any thread.
+// as the question, filled from a key that the guest doesn't know; and the sockets for it. Pure
+// except the sockets; any thread.
 #pragma once
+
+#include <sys/socket.h>
 
 #include <cstdint>
 #include <optional>
@@ -37,12 +39,16 @@ inline constexpr std::size_t nonce_bytes_max = 128;
 [[nodiscard]] std::vector<std::byte> make_answer(EchoDatagram const& question,
                                                  Payload const& secret);
 
-struct EchoEndpoint {
+// Where a socket is bound.
+struct SocketPlace {
     IpAddress address;
     std::uint16_t port = 0;  // 0: any free one
-    std::string ifname;      // only datagrams on this netdev; empty: on any
+    std::string ifname;      // only packets on this netdev; empty: on any
 };
-// Non-blocking, never fragments (IP_PMTUDISC_PROBE), returns each datagram's sender address.
-[[nodiscard]] Result<FileDescriptor> open_echo_socket(EchoEndpoint const& endpoint);
+// Non-blocking and bound. SOCK_DGRAM: UDP, never fragments (IP_PMTUDISC_PROBE). SOCK_STREAM: TCP,
+// also while earlier connections are in TIME_WAIT.
+[[nodiscard]] Result<FileDescriptor> open_socket(SocketPlace const& place, int type = SOCK_DGRAM);
+// The error of a call for such a socket, from errno.
+[[nodiscard]] Error socket_error(SocketPlace const& place, int type, char const* call);
 
 }  // namespace vfmgr::verify

@@ -14,8 +14,8 @@ Result<void> check(StreamOffer const& offer, StreamSize const& size) {
 
 }  // namespace
 
-Result<GuestStream::Rdma> GuestStream::open_rdma(Endpoint const& endpoint, StreamKind kind,
-                                                 StreamSize const& size) {
+Result<GuestStream> GuestStream::open(StreamHost const& host, Endpoint const& endpoint,
+                                      StreamKind kind, StreamSize const& size) {
     auto* const pd = endpoint.pd.get();
     constexpr unsigned local = IBV_ACCESS_LOCAL_WRITE;
     // The host writes here only to answer writes.
@@ -31,37 +31,28 @@ Result<GuestStream::Rdma> GuestStream::open_rdma(Endpoint const& endpoint, Strea
         .transport = datagrams ? Transport::ud : Transport::rc,
         .sends = size.depth,
         .receives = kind == StreamKind::send_echo || datagrams ? 2U : 0U};
-    VFMGR_TRY(auto pairs, QueuePairs::make(endpoint, options, remote, size.pairs));
-    return Rdma{pd, std::move(memory), std::move(back), std::move(pairs)};
-}
-
-Result<GuestStream> GuestStream::open(StreamHost const& host, Endpoint const& endpoint,
-                                      StreamKind kind, StreamSize const& size) {
-    VFMGR_TRY(auto rdma, open_rdma(endpoint, kind, size));
+    VFMGR_TRY(auto all, QueuePairs::make(endpoint, options, remote, size.pairs));
     StreamRequest request{kind, size.message_bytes, size.depth, {}, {}};
-    for (auto const& pair : rdma.all.pairs) request.pairs.push_back(pair.end());
-    if (kind == StreamKind::write_echo) request.back = rdma.back.remote();
-    GuestStream stream(host, size, std::move(rdma));
+    for (auto const& pair : all.pairs) request.pairs.push_back(pair.end());
+    if (kind == StreamKind::write_echo) request.back = back.remote();
+    GuestStream stream(host, size, pd, std::move(memory), std::move(back), std::move(all));
     VFMGR_TRY(stream.offer_, host.open(request));
     VFMGR_CHECK(check(stream.offer_, size));
     for (std::size_t i = 0; i < size.pairs; ++i)
-        VFMGR_CHECK(stream.rdma_.all.pairs[i].connect(endpoint, stream.offer_.pairs[i]));
+        VFMGR_CHECK(stream.all_.pairs[i].connect(endpoint, stream.offer_.pairs[i]));
     return stream;
 }
 
 GuestStream::~GuestStream() {
-    if (rdma_.all.pairs.empty()) return;  // moved from
-    rdma_.all.shut();
+    if (all_.pairs.empty()) return;  // moved from
+    all_.shut();
     if (!offer_.stream.empty()) host_.close(offer_.stream);
 }
 
-Sge GuestStream::local(std::size_t pair) const {
-    return {rdma_.memory.bytes().subspan(pair * size_.message_bytes, size_.message_bytes),
-            rdma_.memory.local_key()};
-}
-
-std::uint64_t GuestStream::remote_address(std::size_t pair) const {
-    return offer_.memory.address + pair * size_.message_bytes;
+RemoteTransfer GuestStream::message(std::size_t pair) const {
+    auto const offset = pair * size_.message_bytes;
+    return {memory_.sge(offset, size_.message_bytes), offer_.memory.address + offset,
+            offer_.memory.rkey};
 }
 
 }  // namespace vfmgr::verify

@@ -38,32 +38,30 @@ class GuestStream {
     ~GuestStream();
 
     [[nodiscard]] StreamSize const& size() const { return size_; }
-    [[nodiscard]] std::vector<QueuePair>& pairs() { return rdma_.all.pairs; }
-    [[nodiscard]] ibv_pd* pd() const { return rdma_.pd; }
-    [[nodiscard]] CompletionQueue& queue() { return *rdma_.all.queue; }
+    [[nodiscard]] std::vector<QueuePair>& pairs() { return all_.pairs; }
+    [[nodiscard]] ibv_pd* pd() const { return pd_; }
+    [[nodiscard]] CompletionQueue& queue() { return *all_.queue; }
     // One message's memory, on this end and on the host.
-    [[nodiscard]] Sge local(std::size_t pair) const;
-    [[nodiscard]] std::uint64_t remote_address(std::size_t pair) const;
-    [[nodiscard]] std::uint32_t remote_key() const { return offer_.memory.rkey; }
+    [[nodiscard]] RemoteTransfer message(std::size_t pair) const;
     // Where the host's answers arrive; for ud_echo after ud_header_bytes.
-    [[nodiscard]] std::span<std::byte> back() const { return rdma_.back.bytes(); }
-    [[nodiscard]] std::uint32_t back_key() const { return rdma_.back.local_key(); }
+    [[nodiscard]] Sge back() const { return back_.sge(); }
 
   private:
-    struct Rdma {
-        ibv_pd* pd = nullptr;  // the endpoint's
-        RegisteredMemory memory, back;
-        QueuePairs all;
-    };
-    GuestStream(StreamHost host, StreamSize const& size, Rdma rdma)
-        : host_(std::move(host)), size_(size), rdma_(std::move(rdma)) {}
-    [[nodiscard]] static Result<Rdma> open_rdma(Endpoint const& endpoint, StreamKind kind,
-                                                StreamSize const& size);
+    GuestStream(StreamHost host, StreamSize const& size, ibv_pd* pd, RegisteredMemory memory,
+                RegisteredMemory back, QueuePairs all)
+        : host_(std::move(host)),
+          size_(size),
+          pd_(pd),
+          memory_(std::move(memory)),
+          back_(std::move(back)),
+          all_(std::move(all)) {}
 
     StreamHost host_;
     StreamSize size_;
     StreamOffer offer_;
-    Rdma rdma_;
+    ibv_pd* pd_;  // the endpoint's
+    RegisteredMemory memory_, back_;
+    QueuePairs all_;
 };
 
 }  // namespace vfmgr::verify

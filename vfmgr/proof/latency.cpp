@@ -149,17 +149,17 @@ class WrittenRounds {
     WrittenRounds(GuestStream& stream, Deadline deadline) : stream_(stream), deadline_(deadline) {}
 
     Result<void> round() {
-        auto const local = stream_.local(0);
+        auto const message = stream_.message(0);
+        auto const bytes = message.local.bytes;
         ++number_;
-        local.bytes.back() = std::byte{number_};
-        VFMGR_CHECK(stream_.pairs().front().write(
-            0, {local, stream_.remote_address(0), stream_.remote_key()}));
+        bytes.back() = std::byte{number_};
+        VFMGR_CHECK(stream_.pairs().front().write(0, message));
         Spin spin;
         do {
             VFMGR_TRY(auto const found, stream_.queue().poll(room_));
             VFMGR_CHECK(check_completions(found, "an RDMA write"));
             completed_ += found.size();
-            if (read_byte(stream_.back()[local.bytes.size() - 1]) == number_) return drain();
+            if (read_byte(stream_.back().bytes[bytes.size() - 1]) == number_) return drain();
         } while (spin.again(deadline_));
         return fail(Problem::timed_out, "the host did not answer an RDMA write in time",
                     "if the VM has one CPU, give it another; check for losses: ethtool -S");
@@ -184,17 +184,6 @@ class WrittenRounds {
     std::array<ibv_wc, 16> room_{};
 };
 
-// A round ends after `awaited` completions.
-Result<void> complete(GuestStream& stream, Deadline deadline, unsigned awaited,
-                      std::string_view what) {
-    std::array<ibv_wc, 4> room{};
-    while (awaited > 0) {
-        VFMGR_TRY(auto const found, await(stream.queue(), room, deadline, what, polls_for_latency));
-        awaited -= static_cast<unsigned>(found.size());
-    }
-    return {};
-}
-
 }  // namespace
 
 Result<Measured> write_latency(GuestStream& stream, Load const& load, Deadline deadline) {
@@ -204,20 +193,18 @@ Result<Measured> write_latency(GuestStream& stream, Load const& load, Deadline d
 
 Result<Measured> read_latency(GuestStream& stream, Load const& load, Deadline deadline) {
     auto const round = [&]() -> Result<void> {
-        VFMGR_CHECK(stream.pairs().front().read(
-            0, {stream.local(0), stream.remote_address(0), stream.remote_key()}));
-        return complete(stream, deadline, 1, "an RDMA read");
+        VFMGR_CHECK(stream.pairs().front().read(0, stream.message(0)));
+        return await_all(stream.queue(), 1, deadline, "an RDMA read", polls_for_latency);
     };
     return latency(load, 1, "an RDMA read from post to completion", round);
 }
 
 Result<Measured> send_latency(GuestStream& stream, Load const& load, Deadline deadline) {
     auto& pair = stream.pairs().front();
-    Sge const answer{stream.back(), stream.back_key()};
     auto const round = [&]() -> Result<void> {
-        VFMGR_CHECK(pair.receive(0, answer));
-        VFMGR_CHECK(pair.send(0, stream.local(0)));
-        return complete(stream, deadline, 2, "a send");
+        VFMGR_CHECK(pair.receive(0, stream.back()));
+        VFMGR_CHECK(pair.send(0, stream.message(0).local));
+        return await_all(stream.queue(), 2, deadline, "a send", polls_for_latency);
     };
     return latency(load, 2, "half a round trip of sends", round);
 }

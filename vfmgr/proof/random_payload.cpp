@@ -2,8 +2,8 @@
 // Data that only its maker can predict, and digests of it. Pure; any thread.
 #include "vfmgr/proof/random_payload.hpp"
 
-#include <endian.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <openssl/evp.h>
 
 #include <algorithm>
@@ -19,27 +19,15 @@
 
 namespace vfmgr::verify {
 
-std::string to_hex(std::span<std::byte const> bytes) {
-    constexpr std::string_view digits = "0123456789abcdef";
-    std::string text;
-    text.reserve(bytes.size() * 2);
-    for (auto const byte : bytes) {
-        text += digits[std::to_integer<std::size_t>(byte >> 4)];
-        text += digits[std::to_integer<std::size_t>(byte & std::byte{15})];
-    }
-    return text;
-}
-
 std::string digest_hex(std::string_view nonce, std::span<std::byte const> bytes) {
     Handle<EVP_MD_CTX, EVP_MD_CTX_free> const context(EVP_MD_CTX_new());
-    std::array<std::byte, 32> digest{};
-    auto* out = reinterpret_cast<unsigned char*>(digest.data());
+    std::array<unsigned char, 32> digest{};
     bool const done = context && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1 &&
                       EVP_DigestUpdate(context.get(), nonce.data(), nonce.size()) == 1 &&
                       EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) == 1 &&
-                      EVP_DigestFinal_ex(context.get(), out, nullptr) == 1;
+                      EVP_DigestFinal_ex(context.get(), digest.data(), nullptr) == 1;
     if (!done) std::abort();  // out of memory, or an OpenSSL without SHA-256
-    return to_hex(digest);
+    return fmt::format("{:02x}", fmt::join(digest, ""));
 }
 
 namespace {
@@ -137,22 +125,16 @@ namespace {
 constexpr std::size_t block_bytes = 256 * payload_chunk_bytes;
 constexpr std::uint64_t counter_max = 0xffffffff;
 
+// The first bytes of a chunk; little-endian, like this machine.
 struct Stamp {
-    std::uint64_t offset = 0;  // little-endian in memory
+    std::uint64_t offset = 0;
     std::uint64_t epoch = 0;
 };
 
 Stamp read_stamp(std::span<std::byte const> chunk) {
     Stamp stamp;
-    std::memcpy(&stamp.offset, chunk.data(), 8);
-    std::memcpy(&stamp.epoch, chunk.data() + 8, 8);
-    return {le64toh(stamp.offset), le64toh(stamp.epoch)};
-}
-
-void write_stamp(std::span<std::byte> chunk, Stamp stamp) {
-    stamp = {htole64(stamp.offset), htole64(stamp.epoch)};
-    std::memcpy(chunk.data(), &stamp.offset, 8);
-    std::memcpy(chunk.data() + 8, &stamp.epoch, 8);
+    std::memcpy(&stamp, chunk.data(), sizeof stamp);
+    return stamp;
 }
 
 // A block is 64 bytes, so chunk n is block n of the stream.
@@ -201,8 +183,7 @@ std::string explain(Payload const& payload, std::uint64_t offset, std::span<std:
 
 Payload Payload::from_seed(std::uint64_t seed, std::uint64_t epoch) {
     Payload payload{{}, epoch};
-    auto const value = htole64(seed);
-    std::memcpy(payload.key.data(), &value, 8);
+    std::memcpy(payload.key.data(), &seed, sizeof seed);
     return payload;
 }
 
@@ -215,8 +196,10 @@ Payload Payload::secret(std::uint64_t epoch) {
 void fill(Payload const& payload, std::uint64_t offset, std::span<std::byte> memory) {
     assert(offset % payload_chunk_bytes == 0 && memory.size() % payload_chunk_bytes == 0);
     keystream(payload, offset, memory);
-    for (std::size_t at = 0; at < memory.size(); at += payload_chunk_bytes)
-        write_stamp(memory.subspan(at, payload_chunk_bytes), {offset + at, payload.epoch});
+    for (std::size_t at = 0; at < memory.size(); at += payload_chunk_bytes) {
+        Stamp const stamp{offset + at, payload.epoch};
+        std::memcpy(&memory[at], &stamp, sizeof stamp);
+    }
 }
 
 void poison(std::span<std::byte> memory) {

@@ -13,7 +13,6 @@ namespace vfmgr::verify {
 
 // SHA-256 digests, in hex, over a run's nonce and the bytes that were transferred. Any thread.
 
-[[nodiscard]] std::string to_hex(std::span<std::byte const> bytes);
 // Lower-case hex of SHA-256(nonce || bytes): an earlier run's digest is useless in this one.
 [[nodiscard]] std::string digest_hex(std::string_view nonce, std::span<std::byte const> bytes);
 

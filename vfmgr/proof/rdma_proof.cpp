@@ -68,9 +68,7 @@ Result<Measured> rdma_write(Bench& bench) {
     VFMGR_TRY(auto const source, RegisteredMemory::make(bench.endpoint.pd.get(), offer.write.length,
                                                         IBV_ACCESS_LOCAL_WRITE, "written bytes"));
     fill(Payload::from_seed(offer.write_seed, epoch_write), 0, source.bytes());
-    VFMGR_TRY(
-        auto const seconds,
-        transfer(bench, {Direction::write, {source.bytes(), source.local_key()}, offer.write}));
+    VFMGR_TRY(auto const seconds, transfer(bench, {Direction::write, source.sge(), offer.write}));
     auto made = measured();
     made.result.bytes_checked = offer.write.length;
     made.result.figures = rate_figures(offer.write.length, seconds);
@@ -82,8 +80,7 @@ Result<Measured> rdma_read(Bench& bench) {
     VFMGR_TRY(auto const target, RegisteredMemory::make(bench.endpoint.pd.get(), offer.read.length,
                                                         IBV_ACCESS_LOCAL_WRITE, "read bytes"));
     poison(target.bytes());
-    VFMGR_TRY(auto const seconds,
-              transfer(bench, {Direction::read, {target.bytes(), target.local_key()}, offer.read}));
+    VFMGR_TRY(auto const seconds, transfer(bench, {Direction::read, target.sge(), offer.read}));
     auto made = measured();
     made.digest = digest_hex(bench.nonce, target.bytes());
     made.result.bytes_checked = offer.read.length;
@@ -98,15 +95,6 @@ constexpr std::uint64_t send_id = 1U << 20;  // receives are numbered from 0
 struct Pings {
     RegisteredMemory questions;
     RegisteredMemory answers;
-
-    [[nodiscard]] Sge question(SessionOffer const& offer, std::uint32_t index) const {
-        return {questions.bytes().subspan(std::size_t{index} * offer.ping_size, offer.ping_size),
-                questions.local_key()};
-    }
-    [[nodiscard]] Sge answer(SessionOffer const& offer, std::uint32_t index) const {
-        return {answers.bytes().subspan(std::size_t{index} * offer.ping_size, offer.ping_size),
-                answers.local_key()};
-    }
 };
 
 Result<Pings> prepare(Bench& bench) {
@@ -119,22 +107,25 @@ Result<Pings> prepare(Bench& bench) {
     Pings pings{std::move(questions), std::move(answers)};
     fill(Payload::from_seed(offer.ping_seed, epoch_ping), 0, pings.questions.bytes());
     for (std::uint32_t i = 0; i < offer.ping_count; ++i)
-        VFMGR_CHECK(bench.pair.receive(i, pings.answer(offer, i)));
+        VFMGR_CHECK(bench.pair.receive(
+            i, pings.answers.sge(std::size_t{i} * offer.ping_size, offer.ping_size)));
     return pings;
 }
 
 // One ping: waits for its own completion and the answer's, in either order.
 Result<void> ping(Bench& bench, Pings const& pings, std::uint32_t index) {
-    VFMGR_CHECK(bench.pair.send(send_id + index, pings.question(bench.offer, index)));
+    auto const bytes = bench.offer.ping_size;
+    VFMGR_CHECK(
+        bench.pair.send(send_id + index, pings.questions.sge(std::size_t{index} * bytes, bytes)));
     std::array<ibv_wc, 4> room{};
     unsigned awaited = 2;
     while (awaited > 0) {
         VFMGR_TRY(auto const found, await(bench, room, fmt::format("RC ping {}", index)));
         for (auto const& completion : found) {
-            if (completion.opcode == IBV_WC_RECV && completion.byte_len != bench.offer.ping_size)
+            if (completion.opcode == IBV_WC_RECV && completion.byte_len != bytes)
                 return fail(Problem::guest_refused,
                             fmt::format("answer {} has {} bytes, not {}", index,
-                                        completion.byte_len, bench.offer.ping_size),
+                                        completion.byte_len, bytes),
                             "use the same version on VM and host");
             --awaited;
         }
@@ -188,7 +179,7 @@ class UdPings {
     Result<bool> ping() {
         ++sent_;
         if (!receiving_) VFMGR_CHECK(receive());
-        auto const question = stream_.local(0);
+        auto const question = stream_.message(0).local;
         std::memcpy(question.bytes.data(), &sent_, sizeof sent_);
         VFMGR_CHECK(stream_.pairs().front().send(ud_question, question));
         auto const until = std::min(deadline_, std::chrono::steady_clock::now() + ud_answer_time);
@@ -212,13 +203,13 @@ class UdPings {
 
     Result<void> receive() {
         receiving_ = true;
-        return stream_.pairs().front().receive(ud_answer, {stream_.back(), stream_.back_key()});
+        return stream_.pairs().front().receive(ud_answer, stream_.back());
     }
 
     [[nodiscard]] bool is_answer(ibv_wc const& completion) const {
         if (completion.byte_len != ud_header_bytes + stream_.size().message_bytes) return false;
         std::uint64_t number = 0;
-        std::memcpy(&number, stream_.back().subspan(ud_header_bytes).data(), sizeof number);
+        std::memcpy(&number, stream_.back().bytes.subspan(ud_header_bytes).data(), sizeof number);
         return number == sent_;
     }
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "api/os/socket_address.hpp"
@@ -73,6 +74,16 @@ Result<std::span<ibv_wc>> await(CompletionQueue& queue, std::span<ibv_wc> room, 
     return found;
 }
 
+Result<void> await_all(CompletionQueue& queue, std::size_t count, Deadline deadline,
+                       std::string_view what, unsigned polls) {
+    std::array<ibv_wc, 4> room{};
+    while (count > 0) {
+        VFMGR_TRY(auto const found, await(queue, room, deadline, what, polls));
+        count -= std::min(count, found.size());
+    }
+    return {};
+}
+
 Result<Measured> cm_ping(CmPinger const& pinger, StreamHost const& host, CmOptions options,
                          Deadline deadline) {
     auto const offer = host.open({StreamKind::cm_ping, options.message_bytes, 1, {}, {}});
@@ -131,7 +142,7 @@ Error line_error(Line const& line, char const* call, int error_number) {
 
 Result<Line> open_line(EchoTest const& test, EchoDatagram const& question) {
     auto const& attachment = test.attachment;
-    VFMGR_TRY(auto fd, open_echo_socket({attachment.address, 0, test.ifname}));
+    VFMGR_TRY(auto fd, open_socket({attachment.address, 0, test.ifname}));
     Line line{test, std::move(fd), make_question(question)};
     auto const peer = SocketAddress::of(attachment.responder, attachment.echo_port);
     if (::connect(line.fd.get(), peer.get(), peer.length) != 0)
@@ -163,43 +174,33 @@ Result<std::optional<Answer>> ask(Line& line, std::chrono::milliseconds wait = a
     return take_answer(line, asked, std::min(Steady::now() + wait, line.test.deadline));
 }
 
-struct Conversation {
-    unsigned sent = 0;
-    unsigned answered = 0;
-    std::vector<std::byte> answer;
-    double round_trip_us_min = 0;
-};
-
-Result<Conversation> converse(EchoTest const& test, EchoDatagram const& question) {
-    VFMGR_TRY(auto line, open_line(test, question));
-    Conversation answers;
-    while (answers.answered < answers_required && line.sent < attempts_max &&
-           Steady::now() < test.deadline) {
-        VFMGR_TRY(auto answer, ask(line));
-        if (!answer) continue;
-        ++answers.answered;
-        auto const us = answer->round_trip_us;
-        answers.round_trip_us_min =
-            answers.answered == 1 ? us : std::min(us, answers.round_trip_us_min);
-        answers.answer = std::move(answer->bytes);
-    }
-    answers.sent = line.sent;
-    if (answers.answered > 0) return answers;
-    return fail(Problem::timed_out,
-                fmt::format("{} port {} answered none of {} datagrams of {} bytes over {}",
-                            to_string(test.attachment.responder), test.attachment.echo_port,
-                            answers.sent, line.question.size(), test.ifname),
-                "check MTU, VLAN and firewall of the VF and of the host's interface");
+Error no_answer(Line const& line) {
+    auto const& attachment = line.test.attachment;
+    return {Problem::timed_out,
+            fmt::format("{} port {} answered none of {} datagrams of {} bytes over {}",
+                        to_string(attachment.responder), attachment.echo_port, line.sent,
+                        line.question.size(), line.test.ifname),
+            "check MTU, VLAN and firewall of the VF and of the host's interface"};
 }
 
 Result<Measured> echo(EchoTest const& test, EchoDatagram const& question) {
-    VFMGR_TRY(auto const answers, converse(test, question));
+    VFMGR_TRY(auto line, open_line(test, question));
     auto made = measured();
-    made.digest = digest_hex(test.attachment.nonce, answers.answer);
+    unsigned answered = 0;
+    double round_trip_us_min = 0;
+    while (answered < answers_required && line.sent < attempts_max &&
+           Steady::now() < test.deadline) {
+        VFMGR_TRY(auto const answer, ask(line));
+        if (!answer) continue;
+        ++answered;
+        auto const us = answer->round_trip_us;
+        round_trip_us_min = answered == 1 ? us : std::min(us, round_trip_us_min);
+        made.digest = digest_hex(test.attachment.nonce, answer->bytes);
+    }
+    if (answered == 0) return fail(no_answer(line));
     made.result.bytes_checked = question.bytes;
-    made.result.figures["round_trip_min_us"] = answers.round_trip_us_min;
-    made.result.figures["sent"] = answers.sent;
-    made.result.figures["answered"] = answers.answered;
+    made.result.figures = {
+        {"round_trip_min_us", round_trip_us_min}, {"sent", line.sent}, {"answered", answered}};
     return made;
 }
 

@@ -57,6 +57,9 @@ struct Measured {
 [[nodiscard]] Result<std::span<ibv_wc>> await(CompletionQueue& queue, std::span<ibv_wc> room,
                                               Deadline deadline, std::string_view what,
                                               unsigned polls = polls_by_default);
+// Waits for that many completions, and no more are outstanding.
+[[nodiscard]] Result<void> await_all(CompletionQueue& queue, std::size_t count, Deadline deadline,
+                                     std::string_view what, unsigned polls = polls_by_default);
 [[nodiscard]] Result<std::span<ibv_wc>> await(Bench& bench, std::span<ibv_wc> room,
                                               std::string_view what);
 

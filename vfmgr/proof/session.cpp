@@ -55,9 +55,10 @@ std::uint64_t available_memory() {
 
 // Proves that the MR works: reads the host's message into its end.
 Result<void> read_into(GuestStream& stream, RegisteredMemory const& mr, Deadline deadline) {
-    auto const bytes = mr.bytes().last(stream.size().message_bytes);
-    VFMGR_CHECK(stream.pairs().front().read(
-        0, {{bytes, mr.local_key()}, stream.remote_address(0), stream.remote_key()}));
+    auto message = stream.message(0);
+    auto const bytes = message.local.bytes.size();
+    message.local = mr.sge(mr.bytes().size() - bytes, bytes);
+    VFMGR_CHECK(stream.pairs().front().read(0, message));
     std::array<ibv_wc, 1> room{};
     VFMGR_TRY(auto const found, await(stream.queue(), room, deadline, "a read into the MR"));
     static_cast<void>(found);

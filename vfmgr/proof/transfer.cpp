@@ -213,11 +213,7 @@ Result<TransferAnswer> TransferStream::order(TransferOrder const& order, Deadlin
     }
     VFMGR_CHECK(pair.receive(id_answer, mail_.answer()));
     VFMGR_CHECK(pair.send(id_order, mail_.order()));
-    std::array<ibv_wc, 4> room{};
-    while (awaited > 0) {
-        VFMGR_TRY(auto const found, await(*all_.queue, room, deadline, "an order to the host"));
-        awaited -= std::min<unsigned>(awaited, static_cast<unsigned>(found.size()));
-    }
+    VFMGR_CHECK(await_all(*all_.queue, awaited, deadline, "an order to the host"));
     return parse_answer(mail_.answer().bytes);
 }
 

@@ -101,6 +101,19 @@ Result<std::span<ibv_wc>> CompletionQueue::wait(std::span<ibv_wc> room, Deadline
     }
 }
 
+void CompletionQueue::drain(std::uint64_t id, unsigned count, Deadline deadline) {
+    std::array<ibv_wc, 32> room{};
+    unsigned device_events = 0;  // the caller itself may cause each of these
+    while (count > 0 && device_events < 8) {
+        auto const found = wait(room, deadline);
+        if (!found && found.error().problem == Problem::timed_out) return;
+        if (!found) ++device_events;
+        if (!found) continue;
+        for (auto const& completion : *found)
+            if (completion.wr_id == id && count > 0) --count;
+    }
+}
+
 Result<void> CompletionQueue::block(Deadline deadline) {
     std::array<pollfd, 2> fds{
         {{channel_->fd, POLLIN, 0}, {channel_->context->async_fd, POLLIN, 0}}};
@@ -119,10 +132,8 @@ Result<void> CompletionQueue::block(Deadline deadline) {
 }
 
 Result<void> CompletionQueue::arm() {
-    if (int const error = ibv_req_notify_cq(queue_.get(), 0); error != 0)
-        return fail(verbs_error(channel_->context, "the completion queue can't be armed",
-                                "ibv_req_notify_cq", error));
-    return {};
+    return verbs_result(channel_->context, "the completion queue can't be armed",
+                        "ibv_req_notify_cq", ibv_req_notify_cq(queue_.get(), 0));
 }
 
 void CompletionQueue::take_events() {

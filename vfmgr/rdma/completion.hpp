@@ -39,6 +39,8 @@ class CompletionQueue {
     // goes.
     [[nodiscard]] Result<std::span<ibv_wc>> wait(std::span<ibv_wc> room, Deadline deadline,
                                                  unsigned polls = polls_by_default);
+    // Takes completions, good and bad, until so many with that id have come, or the deadline.
+    void drain(std::uint64_t id, unsigned count, Deadline deadline);
     // For an event loop: the next completion makes fd() readable. Call poll() once more after
     // arming.
     [[nodiscard]] Result<void> arm();

@@ -45,10 +45,8 @@ constexpr std::uint8_t dc_retries = 7;                    // for receiver-not-re
 constexpr std::uint64_t dc_last = ~std::uint64_t{0} - 1;  // QueuePair::shut() uses the next one
 
 Result<void> modify_dc(ibv_qp* pair, ibv_qp_attr& attributes, int mask, char const* what) {
-    int const error = ibv_modify_qp(pair, &attributes, mask | IBV_QP_STATE);
-    if (error == 0) return {};
-    return fail(verbs_error(pair->context, fmt::format("{} can't be made ready", what),
-                            "ibv_modify_qp", error));
+    return verbs_result(pair->context, fmt::format("{} can't be made ready", what), "ibv_modify_qp",
+                        ibv_modify_qp(pair, &attributes, mask | IBV_QP_STATE));
 }
 
 Result<VerbsPair> make_dc_pair(Mlx5 const& mlx5, ibv_pd* pd, ibv_qp_init_attr_ex& expected,
@@ -136,10 +134,8 @@ Result<void> DcTarget::receive(std::uint64_t id) {
     ibv_recv_wr request{};
     request.wr_id = id;
     ibv_recv_wr* bad = nullptr;
-    if (int const error = ibv_post_srq_recv(receives_.get(), &request, &bad); error != 0)
-        return fail(
-            verbs_error(pair_->context, "a receive can't be posted", "ibv_post_srq_recv", error));
-    return {};
+    return verbs_result(pair_->context, "a receive can't be posted", "ibv_post_srq_recv",
+                        ibv_post_srq_recv(receives_.get(), &request, &bad));
 }
 
 // --- the initiator --------------------------------------------------------------------------
@@ -158,12 +154,7 @@ Result<DcInitiator> DcInitiator::make(Result<Mlx5> const& mlx5, Endpoint const& 
     mlx5dv_dc_init_attr dc{};
     dc.dc_type = MLX5DV_DCTYPE_DCI;
     VFMGR_TRY(auto pair, make_dc_pair(*mlx5, endpoint.pd.get(), expected, dc, "DC initiator"));
-    VFMGR_TRY(auto to, address_of(endpoint, peer));
-    VerbsAddress address(ibv_create_ah(endpoint.pd.get(), &to));
-    if (!address)
-        return fail(verbs_error(endpoint.context.get(),
-                                "an address handle for the peer can't be created", "ibv_create_ah",
-                                errno));
+    VFMGR_TRY(auto address, make_address(endpoint, peer));
     DcInitiator initiator(std::move(queue), std::move(pair), std::move(address), target);
     initiator.requests_ = ibv_qp_to_qp_ex(initiator.pair_.get());
     initiator.addressed_ = mlx5->mlx5dv_qp_ex_from_ibv_qp_ex(initiator.requests_);
@@ -207,10 +198,8 @@ Result<void> DcInitiator::post(std::uint64_t id, ibv_wr_opcode opcode,
     ibv_wr_set_sge(requests_, transfer.local.key, reinterpret_cast<std::uint64_t>(local.data()),
                    static_cast<std::uint32_t>(local.size()));
     mlx5dv_wr_set_dc_addr(addressed_, address_.get(), target_.qp_num, target_.key);
-    if (int const error = ibv_wr_complete(requests_); error != 0)
-        return fail(
-            verbs_error(pair_->context, "a request can't be posted", "ibv_wr_complete", error));
-    return {};
+    return verbs_result(pair_->context, "a request can't be posted", "ibv_wr_complete",
+                        ibv_wr_complete(requests_));
 }
 
 Result<void> DcInitiator::write(std::uint64_t id, RemoteTransfer const& transfer) {
@@ -226,16 +215,7 @@ void DcInitiator::shut(Deadline deadline) {
     failed.qp_state = IBV_QPS_ERR;
     if (ibv_modify_qp(pair_.get(), &failed, IBV_QP_STATE) != 0) return;  // the device has gone
     // This read is flushed after everything that was posted before.
-    if (!read(dc_last, {})) return;
-    std::array<ibv_wc, 8> room{};
-    for (unsigned device_events = 0; device_events < 8;) {
-        auto const found = queue_->wait(room, deadline);
-        if (!found && found.error().problem == Problem::timed_out) return;
-        if (!found) ++device_events;
-        if (!found) continue;
-        for (auto const& completion : *found)
-            if (completion.wr_id == dc_last) return;
-    }
+    if (read(dc_last, {})) queue_->drain(dc_last, 1, deadline);
 }
 
 }  // namespace vfmgr::verify

@@ -2,6 +2,7 @@
 #include "vfmgr/rdma/device.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <net/if.h>
 #include <poll.h>
 #include <unistd.h>
@@ -275,9 +276,7 @@ Result<Endpoint> open_endpoint(EndpointOptions const& options, std::chrono::mill
 }
 
 std::string gid_hex(std::array<std::uint8_t, 16> const& gid) {
-    std::string text;
-    for (auto const octet : gid) text += fmt::format("{:02x}", octet);
-    return text;
+    return fmt::format("{:02x}", fmt::join(gid, ""));
 }
 
 std::string gid_text(std::array<std::uint8_t, 16> const& gid) {

@@ -65,8 +65,8 @@ std::vector<std::string> names_in_log(std::string const& ifname, std::string con
 namespace {
 
 struct CallFault {
-    std::string_view call;  // empty: any
-    int error_number;
+    std::string_view call;             // empty: any
+    std::array<int, 3> error_numbers;  // any of them; 0: none
     Fault fault;
 };
 
@@ -101,51 +101,40 @@ constexpr Fault no_dma_buf{
     "use nvidia_peermem instead: modprobe nvidia_peermem; whether it can load: vf-guest peermem "
     "--explain"};
 
-constexpr std::array<CallFault, 27> call_faults{{
+constexpr std::array<CallFault, 16> call_faults{{
     // The default limit is 8 MiB (vfmgr/kernel/KERNEL.md#privileges-and-limits).
     {"ibv_reg_mr",
-     ENOMEM,
+     {ENOMEM},
      {"the limit of locked memory is too low",
       "set LimitMEMLOCK=infinity in the unit, or run as root"}},
     {"ibv_reg_mr",
-     EFAULT,
+     {EFAULT},
      {"the memory is not this machine's RAM; a GPU's memory without nvidia_peermem fails like this",
       "modprobe nvidia_peermem, or register it as a DMA-BUF"}},
     {"ibv_reg_mr",
-     EINVAL,
+     {EINVAL},
      {"the device refuses an MR of this length or access",
       "compare the length: ibv_devinfo -v | grep max_mr_size"}},
-    {"ibv_reg_dmabuf_mr", EOPNOTSUPP, no_dma_buf},
-    {"ibv_reg_dmabuf_mr", EPROTONOSUPPORT, no_dma_buf},
+    {"ibv_reg_dmabuf_mr", {EOPNOTSUPP, EPROTONOSUPPORT}, no_dma_buf},
     {"ibv_reg_dmabuf_mr",
-     kernel_enotsupp,
+     {kernel_enotsupp},
      {"NVIDIA's driver does not let this NIC reach the GPU: on bare metal some chipsets need a "
       "common PCI switch",
       "compare: nvidia-smi topo -m; grep Grdma /proc/driver/nvidia/params"}},
-    {"ibv_modify_qp", ETIMEDOUT, unresolved},
-    {"ibv_modify_qp", EHOSTUNREACH, unresolved},
-    {"ibv_modify_qp", ENETUNREACH, unresolved},
+    {"ibv_modify_qp", {ETIMEDOUT, EHOSTUNREACH, ENETUNREACH}, unresolved},
     {"ibv_modify_qp",
-     EINVAL,
+     {EINVAL},
      {"the device refuses an attribute, most often a GID that is gone by now",
       "check its GIDs: ibv_devinfo -v"}},
-    {"ibv_create_ah", ETIMEDOUT, unresolved},
-    {"ibv_create_ah", EHOSTUNREACH, unresolved},
-    {"ibv_create_ah", ENETUNREACH, unresolved},
-    {"ibv_create_qp", ENOMEM, too_many_pairs},
-    {"ibv_create_qp", EINVAL, too_many_pairs},
-    {"ibv_open_device", EACCES, no_permission},
-    {"ibv_open_device", EPERM, no_permission},
-    {"ibv_open_device", ENOENT, no_device_file},
-    {"ibv_open_device", ENXIO, no_device_file},
-    {"ibv_open_device", ENODEV, no_device_file},
-    {"ibv_open_device", ENOMEM, limits},
-    {"rdma_resolve_addr", ENODEV, no_cm_device},
-    {"rdma_resolve_addr", EADDRNOTAVAIL, no_cm_device},
-    {"rdma_resolve_addr", EHOSTUNREACH, unresolved},
-    {"rdma_resolve_addr", ENETUNREACH, unresolved},
-    {"", EMFILE, limits},
-    {"", EIO, gone},
+    {"ibv_create_ah", {ETIMEDOUT, EHOSTUNREACH, ENETUNREACH}, unresolved},
+    {"ibv_create_qp", {ENOMEM, EINVAL}, too_many_pairs},
+    {"ibv_open_device", {EACCES, EPERM}, no_permission},
+    {"ibv_open_device", {ENOENT, ENXIO, ENODEV}, no_device_file},
+    {"ibv_open_device", {ENOMEM}, limits},
+    {"rdma_resolve_addr", {ENODEV, EADDRNOTAVAIL}, no_cm_device},
+    {"rdma_resolve_addr", {EHOSTUNREACH, ENETUNREACH}, unresolved},
+    {"", {EMFILE}, limits},
+    {"", {EIO}, gone},
 }};
 
 // Numbered as in the kernel's enum ib_cm_rej_reason.
@@ -219,7 +208,8 @@ std::string remedy_of(Fault const& fault) {
 
 std::optional<Fault> errno_fault(std::string_view call, int error_number) {
     auto const found = std::ranges::find_if(call_faults, [&](CallFault const& each) {
-        return each.error_number == error_number && (each.call.empty() || each.call == call);
+        return error_number != 0 && std::ranges::count(each.error_numbers, error_number) > 0 &&
+               (each.call.empty() || each.call == call);
     });
     return found == call_faults.end() ? std::nullopt : std::optional(found->fault);
 }
@@ -299,6 +289,12 @@ Error verbs_error(ibv_context* context, std::string detail, char const* call, in
             fmt::format("{}: {}", context->device->name, detail),
             fault ? remedy_of(*fault) : "check the kernel log: dmesg | tail",
             {errno_cause(call, error_number)}};
+}
+
+Result<void> verbs_result(ibv_context* context, std::string_view detail, char const* call,
+                          int error_number) {
+    if (error_number == 0) return {};
+    return fail(verbs_error(context, std::string(detail), call, error_number));
 }
 
 }  // namespace vfmgr::verify

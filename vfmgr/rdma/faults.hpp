@@ -41,6 +41,9 @@ struct Fault {
 // cause.
 [[nodiscard]] Error verbs_error(ibv_context* context, std::string detail, char const* call,
                                 int error_number);
+// For calls that return an error number: success for 0.
+[[nodiscard]] Result<void> verbs_result(ibv_context* context, std::string_view detail,
+                                        char const* call, int error_number);
 
 // Kernel log lines during the tests, as far as the fault dictionary knows them. Reads /dev/kmsg
 // (Documentation/ABI/testing/dev-kmsg), which needs root or CAP_SYSLOG; without it nothing is

@@ -18,6 +18,12 @@ namespace vfmgr::verify {
 // arrived before it. libibverbs leaves out a flag that a kernel or device doesn't know.
 [[nodiscard]] unsigned write_order(StreamKind kind);
 
+// A local part of registered memory.
+struct Sge {
+    std::span<std::byte> bytes;
+    std::uint32_t key = 0;
+};
+
 class RegisteredMemory {
   public:
     // `access` is ibv_access_flags. `what` names the MR in errors: "write region".
@@ -27,6 +33,10 @@ class RegisteredMemory {
         return {pages_.get(), pages_.get_deleter().bytes};
     }
     [[nodiscard]] std::uint32_t local_key() const { return mr_->lkey; }
+    [[nodiscard]] Sge sge() const { return {bytes(), local_key()}; }
+    [[nodiscard]] Sge sge(std::size_t offset, std::size_t length) const {
+        return {bytes().subspan(offset, length), local_key()};
+    }
     // The key and address that the other end needs to write or read here.
     [[nodiscard]] MemoryRegion remote() const;
 

@@ -70,6 +70,15 @@ Result<ibv_ah_attr> address_of(Endpoint const& endpoint, QueuePairEnd const& pee
     return address;
 }
 
+Result<VerbsAddress> make_address(Endpoint const& endpoint, QueuePairEnd const& peer) {
+    VFMGR_TRY(auto to, address_of(endpoint, peer));
+    VerbsAddress made(ibv_create_ah(endpoint.pd.get(), &to));
+    if (made) return made;
+    return fail(verbs_error(endpoint.context.get(),
+                            "an address handle for the peer can't be created", "ibv_create_ah",
+                            errno));
+}
+
 Result<QueuePair> QueuePair::make(Endpoint const& endpoint, QueuePairOptions size,
                                   unsigned remote_access,
                                   std::shared_ptr<CompletionQueue> completions) {
@@ -115,25 +124,19 @@ Result<void> QueuePair::to_init(std::uint8_t port, unsigned remote_access) {
 }
 
 Result<void> QueuePair::modify(ibv_qp_attr& attributes, int mask, char const* to) {
-    int const error = ibv_modify_qp(pair_.get(), &attributes, mask);
-    if (error == 0) return {};
-    return fail(verbs_error(pair_->context, fmt::format("the queue pair can't be moved to {}", to),
-                            "ibv_modify_qp", error));
+    return verbs_result(pair_->context, fmt::format("the queue pair can't be moved to {}", to),
+                        "ibv_modify_qp", ibv_modify_qp(pair_.get(), &attributes, mask));
 }
 
 Result<void> QueuePair::connect_datagrams(Endpoint const& endpoint, QueuePairEnd const& peer) {
-    VFMGR_TRY(auto to, address_of(endpoint, peer));
+    VFMGR_TRY(peer_address_, make_address(endpoint, peer));
+    peer_number_ = peer.qp_num;
     ibv_qp_attr attributes{};
     attributes.qp_state = IBV_QPS_RTR;
     VFMGR_CHECK(modify(attributes, IBV_QP_STATE, "RTR"));
     attributes.qp_state = IBV_QPS_RTS;
     attributes.sq_psn = end_.psn;
-    VFMGR_CHECK(modify(attributes, IBV_QP_STATE | IBV_QP_SQ_PSN, "RTS"));
-    peer_address_.reset(ibv_create_ah(pair_->pd, &to));
-    peer_number_ = peer.qp_num;
-    if (peer_address_) return {};
-    return fail(verbs_error(pair_->context, "an address handle for the peer can't be created",
-                            "ibv_create_ah", errno));
+    return modify(attributes, IBV_QP_STATE | IBV_QP_SQ_PSN, "RTS");
 }
 
 Result<void> QueuePair::connect(Endpoint const& endpoint, QueuePairEnd const& peer) {
@@ -181,18 +184,14 @@ Result<void> QueuePair::post_receive(std::uint64_t id, std::span<ibv_sge> into) 
     request.sg_list = into.data();
     request.num_sge = static_cast<int>(into.size());
     ibv_recv_wr* bad = nullptr;
-    if (int const error = ibv_post_recv(pair_.get(), &request, &bad); error != 0)
-        return fail(
-            verbs_error(pair_->context, "a receive can't be posted", "ibv_post_recv", error));
-    return {};
+    return verbs_result(pair_->context, "a receive can't be posted", "ibv_post_recv",
+                        ibv_post_recv(pair_.get(), &request, &bad));
 }
 
 Result<void> QueuePair::post(ibv_send_wr& first) {
     ibv_send_wr* bad = nullptr;
-    if (int const error = ibv_post_send(pair_.get(), &first, &bad); error != 0)
-        return fail(
-            verbs_error(pair_->context, "a request can't be posted", "ibv_post_send", error));
-    return {};
+    return verbs_result(pair_->context, "a request can't be posted", "ibv_post_send",
+                        ibv_post_send(pair_.get(), &first, &bad));
 }
 
 void QueuePair::address(ibv_send_wr& request) const {
@@ -268,24 +267,14 @@ void QueuePair::shut(Deadline deadline) {
     // SoftRoCE's provider reads the address of each datagram, and without a peer there is none.
     bool const sends = pair_->qp_type != IBV_QPT_UD || peer_address_;
     if (sends && ibv_post_send(pair_.get(), &send_last, &bad_send) == 0) ++awaited;
-    std::array<ibv_wc, 32> room{};
-    unsigned device_events = 0;  // shut() itself may cause each of these
-    while (awaited > 0 && device_events < 8) {
-        auto const found = completions_->wait(room, deadline);
-        if (!found && found.error().problem == Problem::timed_out) return;
-        if (!found) ++device_events;
-        if (!found) continue;
-        for (auto const& completion : *found)
-            if (completion.wr_id == last && awaited > 0) --awaited;
-    }
+    completions_->drain(last, awaited, deadline);
 }
 
 Result<ibv_ah_attr> QueuePair::route() const {
     ibv_qp_attr attributes{};
     ibv_qp_init_attr made{};
-    if (int const error = ibv_query_qp(pair_.get(), &attributes, IBV_QP_AV, &made); error != 0)
-        return fail(verbs_error(pair_->context, "the queue pair's peer can't be read",
-                                "ibv_query_qp", error));
+    VFMGR_CHECK(verbs_result(pair_->context, "the queue pair's peer can't be read", "ibv_query_qp",
+                             ibv_query_qp(pair_.get(), &attributes, IBV_QP_AV, &made)));
     return attributes.ah_attr;
 }
 

@@ -14,6 +14,7 @@
 #include "api/types/guest.hpp"
 #include "vfmgr/rdma/completion.hpp"
 #include "vfmgr/rdma/device.hpp"
+#include "vfmgr/rdma/memory.hpp"
 
 namespace vfmgr::verify {
 
@@ -30,12 +31,6 @@ struct QueuePairOptions {
     std::uint32_t sends = 0;         // outstanding requests
     std::uint32_t receives = 0;      // posted receives
     std::uint32_t receive_sges = 1;  // that one receive is scattered over, at most
-};
-
-// A local part of registered memory.
-struct Sge {
-    std::span<std::byte> bytes;
-    std::uint32_t key = 0;
 };
 
 // A one-sided request. With `notify` the other end gets a completion that carries the number.
@@ -58,6 +53,7 @@ inline constexpr std::uint8_t rnr_timer_640_us = 12;  // ibv_modify_qp(3), min_r
 
 // How `port` reaches the peer: a route by GID, as RoCE needs it, in the port's traffic class.
 [[nodiscard]] Result<ibv_ah_attr> address_of(Endpoint const& endpoint, QueuePairEnd const& peer);
+[[nodiscard]] Result<VerbsAddress> make_address(Endpoint const& endpoint, QueuePairEnd const& peer);
 
 class QueuePair {
   public:

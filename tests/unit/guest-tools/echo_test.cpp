@@ -66,9 +66,9 @@ TEST(Echo, FullDatagramsLeaveRoomForHeaders) {
 TEST(Echo, ABusyPortIsNamed) {
     auto const address = *IpAddress::parse("127.0.0.1");
     auto const port = static_cast<std::uint16_t>(24000 + ::getpid() % 4000);
-    auto const first = open_echo_socket({address, port, ""});
+    auto const first = open_socket({address, port, ""});
     ASSERT_TRUE(first) << first.error().detail;
-    auto const second = open_echo_socket({address, port, ""});
+    auto const second = open_socket({address, port, ""});
     ASSERT_FALSE(second);
     auto const number = std::to_string(port);
     EXPECT_EQ(second.error().detail, "can't open a UDP socket on 127.0.0.1 port " + number);

@@ -48,7 +48,7 @@ Run honest() {
     run.facts.write_check.bytes_checked = 4 << 20;
     run.facts.read_bytes = 4 << 20;
     run.facts.read_digest = "d-read";
-    run.facts.streamed = {{StreamKind::write_echo, 2016}};
+    run.facts.streamed = {{StreamKind::write_echo, {.messages = 2016}}};
     run.facts.peer_gid = "0000:0000:0000:0000:0000:ffff:c0a8:640a";
     run.report.nonce = "n1";
     for (auto const* name :
@@ -64,10 +64,10 @@ Run honest() {
 }
 
 // A transfer that succeeded, as the host recorded it.
-TransferFacts& add_transfer(Run& run) {
+StreamFacts& add_transfer(Run& run) {
     run.report.tests.push_back(claim("transfer"));
     run.report.tests.back().figures = {{"rounds", 6}, {"orders", 24}, {"stale_per_million", 0}};
-    return run.facts.transferred[StreamKind::transfer] = {24, 8192, 4096, {8192, 0, "", false}, ""};
+    return run.facts.streamed[StreamKind::transfer] = {24, 8192, 4096, {8192, 0, "", false}, ""};
 }
 
 Verification verdict(Run const& run) {
@@ -230,26 +230,27 @@ constexpr Lie lies[] = {
      "the guest's digest of the 4194304 bytes that it had to read is wrong"},
     {"ReadReplayed", [](Run& run) { run.report.digests["rdma_read"] = "d-ping"; }, "rdma_read",
      "the guest's digest of the 4194304 bytes that it had to read is wrong"},
-    {"MoreSamplesThanAnswers", [](Run& run) { run.facts.streamed[StreamKind::write_echo] = 1999; },
-     "write_latency", "the guest reports 2000 answers, the host sent 1999"},
+    {"MoreSamplesThanAnswers",
+     [](Run& run) { run.facts.streamed[StreamKind::write_echo].messages = 1999; }, "write_latency",
+     "the guest reports 2000 answers, the host sent 1999"},
     {"AnswersToOtherMessages",
-     [](Run& run) { run.facts.streamed = {{StreamKind::send_echo, 2016}}; }, "write_latency",
-     "the guest reports 2000 answers, the host sent 0"},
+     [](Run& run) { run.facts.streamed = {{StreamKind::send_echo, {.messages = 2016}}}; },
+     "write_latency", "the guest reports 2000 answers, the host sent 0"},
     {"DatagramsThatWereNotAnswered",
      [](Run& run) {
          run.report.tests.push_back(claim("ud_ping"));
          run.report.tests.back().figures = {{"samples", 64}, {"sent", 64}, {"lost", 0}};
-         run.facts.streamed[StreamKind::ud_echo] = 63;
+         run.facts.streamed[StreamKind::ud_echo].messages = 63;
      },
      "ud_ping", "the guest reports 64 answers, the host sent 63"},
     {"PongsThatWereNotSent",
      [](Run& run) {
          run.report.tests.push_back(claim("cm_ping"));
          run.report.tests.back().figures = {{"samples", 10}, {"sent", 10}};
-         run.facts.streamed[StreamKind::cm_ping] = 9;
+         run.facts.streamed[StreamKind::cm_ping].messages = 9;
      },
      "cm_ping", "the guest reports 10 answers, the host sent 9"},
-    {"TransfersThatNobodyMade", [](Run& run) { add_transfer(run).orders = 0; }, "transfer",
+    {"TransfersThatNobodyMade", [](Run& run) { add_transfer(run).messages = 0; }, "transfer",
      "the guest reports 24 orders, the host carried out 0"},
     {"NothingWasKept", [](Run& run) { add_transfer(run).bytes_kept = 0; }, "transfer",
      "the host read back none of the bytes that only it knows"},

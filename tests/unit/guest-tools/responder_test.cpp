@@ -206,9 +206,9 @@ class FakeCmStream final : public StreamEnd {
     }
     ~FakeCmStream() override { ++told_.destroyed; }
     [[nodiscard]] StreamOffer const& offer() const override { return offer_; }
-    std::uint64_t stop() override {
+    StreamFacts stop() override {
         ++told_.ended;
-        return 10;
+        return {.messages = 10};
     }
 
   private:
@@ -302,7 +302,7 @@ TEST_F(Responding, WithoutRdmaCmItIsUnsupported) {
 struct Asking {
     FileDescriptor fd;
     explicit Asking(char const* from) {
-        auto opened = open_echo_socket({*IpAddress::parse(from), 0, ""});
+        auto opened = open_socket({*IpAddress::parse(from), 0, ""});
         EXPECT_TRUE(opened);
         fd = std::move(*opened);
         auto const to = SocketAddress::of(*IpAddress::parse("127.0.0.1"), test_port);
@@ -358,14 +358,13 @@ TEST_F(Responding, TheSocketGoesWithItsLastSession) {
     auto const offer = open(permit, request_of(permit));
     ASSERT_TRUE(offer);
     auto const address = permit.host_address;
-    EXPECT_FALSE(open_echo_socket({address, test_port, ""}));
+    EXPECT_FALSE(open_socket({address, test_port, ""}));
     responder->drop(offer->session);
     // A thread that waits on the socket may hold it a moment longer.
     auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (!open_echo_socket({address, test_port, ""}) &&
-           std::chrono::steady_clock::now() < deadline)
+    while (!open_socket({address, test_port, ""}) && std::chrono::steady_clock::now() < deadline)
         ::poll(nullptr, 0, 1);
-    EXPECT_TRUE(open_echo_socket({address, test_port, ""}));
+    EXPECT_TRUE(open_socket({address, test_port, ""}));
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ TEST(CmStream, OffersThePortAndCountsThePings) {
     EXPECT_EQ(offer.stream.size(), 32U);
     EXPECT_EQ(offer.seconds, 60U);
     EXPECT_TRUE(offer.pairs.empty());
-    EXPECT_EQ((*stream)->stop(), 10U);
+    EXPECT_EQ((*stream)->stop().messages, 10U);
 }
 
 // For this guest only, on any port, for the duration of a stream.

@@ -34,7 +34,7 @@ struct Transfers : testing::Test {
     Result<Mlx5> at_host = fakes::mlx5(), at_guest = fakes::mlx5();
     std::function<void(StreamRequest&)> meddle = [](StreamRequest&) {};
     std::unique_ptr<HostTransfers> stream;
-    TransferFacts facts;
+    StreamFacts facts;
     std::size_t asked = 0;
     std::uint8_t dscp = 0;  // the network's
 
@@ -60,8 +60,7 @@ struct Transfers : testing::Test {
     StreamHost host() {
         return {[this](StreamRequest const& request) { return open(request); },
                 [this](std::string const&) {
-                    stream->stop();
-                    facts = stream->transferred();
+                    facts = stream->stop();
                     stream.reset();
                 }};
     }

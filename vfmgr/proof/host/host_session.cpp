@@ -17,9 +17,8 @@ using Steady = std::chrono::steady_clock;
 constexpr std::uint32_t notifications_max = 4;
 constexpr std::uint64_t answer_id = 1U << 20;  // for sends; receives are numbered from 0
 
-std::span<std::byte> part(RegisteredMemory const& memory, std::uint64_t index,
-                          std::uint32_t bytes) {
-    return memory.bytes().subspan(index * bytes, bytes);
+Sge part(RegisteredMemory const& memory, std::uint64_t index, std::uint32_t bytes) {
+    return memory.sge(index * bytes, bytes);
 }
 
 }  // namespace
@@ -101,8 +100,7 @@ Result<void> HostSession::prepare(SessionRequest const& request) {
     for (std::uint32_t i = 0; i < limits_.ping_count + notifications_max; ++i) {
         // The last ones are for notifications, which carry no bytes into them.
         auto const slot = std::min(i, limits_.ping_count - 1);
-        VFMGR_CHECK(rdma_->pair.receive(
-            i, {part(rdma_->pings, slot, limits_.ping_bytes), rdma_->pings.local_key()}));
+        VFMGR_CHECK(rdma_->pair.receive(i, part(rdma_->pings, slot, limits_.ping_bytes)));
     }
     VFMGR_CHECK(rdma_->pair.completions().arm());
     VFMGR_CHECK(rdma_->pair.connect(rdma_->endpoint, request.guest));
@@ -155,7 +153,7 @@ void HostSession::on_completion(ibv_wc const& completion) {
 void HostSession::on_ping(ibv_wc const& completion) {
     if (facts_.pings >= limits_.ping_count || completion.wr_id >= limits_.ping_count) return;
     auto const index = facts_.pings++;
-    auto const bytes = part(rdma_->pings, completion.wr_id, limits_.ping_bytes);
+    auto const bytes = part(rdma_->pings, completion.wr_id, limits_.ping_bytes).bytes;
     auto const payload = Payload::from_seed(offer_.ping_seed, epoch_ping);
     auto checked = check(payload, std::uint64_t{index} * limits_.ping_bytes, bytes);
     if (completion.byte_len != limits_.ping_bytes) {
@@ -164,9 +162,8 @@ void HostSession::on_ping(ibv_wc const& completion) {
                                      limits_.ping_bytes);
     }
     facts_.ping_check.add(checked);
-    auto const sent = rdma_->pair.send(
-        answer_id + index,
-        {part(rdma_->answers, index, limits_.ping_bytes), rdma_->answers.local_key()});
+    auto const sent =
+        rdma_->pair.send(answer_id + index, part(rdma_->answers, index, limits_.ping_bytes));
     if (!sent) device_failed(sent.error());
 }
 
@@ -198,19 +195,9 @@ void HostSession::answer_refused(EchoDatagram const& question, int error_number)
                                 permit_.host_netdev, errno_name(error_number));
 }
 
-void HostSession::add(StreamKind kind, std::uint64_t messages) {
+void HostSession::add(StreamKind kind, StreamFacts const& streamed) {
     std::lock_guard const lock(streamed_mutex_);
-    streamed_[kind] += messages;
-}
-
-void HostSession::add(StreamKind kind, TransferFacts const& transferred) {
-    std::lock_guard const lock(streamed_mutex_);
-    auto& all = transferred_[kind];
-    all.orders += transferred.orders;
-    all.bytes_written += transferred.bytes_written;
-    all.bytes_kept += transferred.bytes_kept;
-    all.read.add(transferred.read);
-    if (all.error.empty()) all.error = transferred.error;
+    streamed_[kind].add(streamed);
 }
 
 SessionFacts HostSession::finish() {
@@ -219,7 +206,6 @@ SessionFacts HostSession::finish() {
     {
         std::lock_guard const lock(streamed_mutex_);
         facts_.streamed = streamed_;
-        facts_.transferred = transferred_;
     }
     on_completions();
     if (auto const route = rdma_->pair.route()) {

@@ -40,10 +40,8 @@ class HostSession {
     [[nodiscard]] std::optional<std::vector<std::byte>> answer(EchoDatagram const& question);
     void answer_refused(EchoDatagram const& question, int error_number);
 
-    // Records that one of its streams has ended and how many messages it took or answered. Any
-    // thread, no lock.
-    void add(StreamKind kind, std::uint64_t messages);
-    void add(StreamKind kind, TransferFacts const& transferred);
+    // Records what one of its streams did that has ended. Any thread, no lock.
+    void add(StreamKind kind, StreamFacts const& streamed);
 
     // Ends all access from outside, then checks what arrived. May take seconds.
     [[nodiscard]] SessionFacts finish();
@@ -72,9 +70,8 @@ class HostSession {
     Payload echo_secret_, read_secret_, answer_secret_;
     SessionFacts facts_;
     std::mutex streamed_mutex_;
-    std::map<StreamKind, std::uint64_t> streamed_;     // streamed_mutex_
-    std::map<StreamKind, TransferFacts> transferred_;  // streamed_mutex_
-    std::vector<Counter> counters_;                    // before the run
+    std::map<StreamKind, StreamFacts> streamed_;  // streamed_mutex_
+    std::vector<Counter> counters_;               // before the run
     std::uint32_t echoes_ = 0;
     bool device_gone_ = false;
     std::optional<Rdma> rdma_;

@@ -52,6 +52,14 @@ bool is_from(QueuePairEnd const& peer, ibv_wc const& datagram, std::span<std::by
 
 }  // namespace
 
+void StreamFacts::add(StreamFacts const& other) {
+    messages += other.messages;
+    bytes_written += other.bytes_written;
+    bytes_kept += other.bytes_kept;
+    read.add(other.read);
+    if (error.empty()) error = other.error;
+}
+
 Result<void> require_rdma(SessionPermit const& permit) {
     if (permit.rdma != RdmaMode::none) return {};
     return fail(Problem::forbidden, "the network has rdma: none",
@@ -95,14 +103,15 @@ HostStream::~HostStream() {
     stop();
 }
 
-std::uint64_t HostStream::stop() {
-    if (stopping_.exchange(true)) return messages_;
-    // Breaking off completes pending waits; a thread that polls memory checks stopping_.
-    if (receives(request_.kind))
-        for (auto& pair : rdma_.all.pairs) pair.break_off();
-    if (thread_.joinable()) thread_.join();
-    rdma_.all.shut();
-    return messages_;
+StreamFacts HostStream::stop() {
+    if (!stopping_.exchange(true)) {
+        // Breaking off completes pending waits; a thread that polls memory checks stopping_.
+        if (receives(request_.kind))
+            for (auto& pair : rdma_.all.pairs) pair.break_off();
+        if (thread_.joinable()) thread_.join();
+        rdma_.all.shut();
+    }
+    return {.messages = messages_};
 }
 
 Result<std::unique_ptr<HostStream>> HostStream::open(SessionPermit const& permit,
@@ -189,7 +198,7 @@ Result<bool> HostStream::answer_send(std::size_t pair, ibv_wc const& arrived) {
         bytes -= ud_header_bytes;
         std::ranges::copy(message(pair).subspan(ud_header_bytes, ud_bytes_min), answer.begin());
     }
-    VFMGR_CHECK(rdma_.all.pairs[pair].send(pair, {answer.first(bytes), rdma_.answer.local_key()}));
+    VFMGR_CHECK(rdma_.all.pairs[pair].send(pair, rdma_.answer.sge(0, bytes)));
     return true;
 }
 
@@ -219,10 +228,10 @@ Result<void> HostStream::answer_writes() {
 }
 
 Result<void> HostStream::write_number(std::uint8_t number) {
-    auto const answer = rdma_.answer.bytes().first(request_.message_bytes);
-    answer.back() = std::byte{number};
-    VFMGR_CHECK(rdma_.all.pairs.front().write(
-        0, {{answer, rdma_.answer.local_key()}, request_.back->address, request_.back->rkey}));
+    auto const answer = rdma_.answer.sge(0, request_.message_bytes);
+    answer.bytes.back() = std::byte{number};
+    VFMGR_CHECK(
+        rdma_.all.pairs.front().write(0, {answer, request_.back->address, request_.back->rkey}));
     // The guest's next message needs this answer: by then the previous one has completed.
     std::array<ibv_wc, echoes_outstanding_max> room{};
     VFMGR_TRY(auto const done, rdma_.all.queue->poll(room));

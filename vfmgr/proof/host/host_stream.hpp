@@ -15,24 +15,25 @@
 
 namespace vfmgr::verify {
 
-// The host's own results on streams of kind transfer.
-struct TransferFacts {
-    std::uint64_t orders = 0;         // carried out
+// The host's own results on streams of one kind.
+struct StreamFacts {
+    std::uint64_t messages = 0;  // taken or answered; of a transfer: orders carried out
+    // Of kind transfer.
     std::uint64_t bytes_written = 0;  // to the guest's memory
     std::uint64_t bytes_kept = 0;     // read back intact, of data that only the host knows
-    PayloadCheck read;                // sums over all reads; detail of the first bad chunk
-    std::string error;                // the error that ended a stream, in a sentence
+    PayloadCheck read{};              // sums over all reads; detail of the first bad chunk
+    std::string error{};              // the error that ended a stream, in a sentence
+
+    // Adds the counts; keeps the first detail and error.
+    void add(StreamFacts const& other);
 };
 
 class StreamEnd {
   public:
     virtual ~StreamEnd() = default;
     [[nodiscard]] virtual StreamOffer const& offer() const = 0;
-    // Ends the stream; returns how many messages it took or answered in total. Once; may take a
-    // second.
-    virtual std::uint64_t stop() = 0;
-    // After stop(); for kind transfer.
-    [[nodiscard]] virtual TransferFacts transferred() const { return {}; }
+    // Ends the stream; may take a second. Returns what it did in total.
+    virtual StreamFacts stop() = 0;
 };
 
 // Opens a stream of kind cm_ping for that guest only; may take seconds. Fails with unsupported
@@ -70,7 +71,7 @@ class HostStream final : public StreamEnd {
     // For a write_echo whose guest waits for the first number and answers it: makes the host go
     // first. Call once, when the guest is connected.
     void lead() { leads_ = true; }
-    std::uint64_t stop() override;
+    StreamFacts stop() override;
 
   private:
     struct Rdma {

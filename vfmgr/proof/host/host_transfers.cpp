@@ -35,14 +35,14 @@ HostTransfers::~HostTransfers() {
     stop();
 }
 
-std::uint64_t HostTransfers::stop() {
+StreamFacts HostTransfers::stop() {
     if (!stopping_.exchange(true)) {
         pair().break_off();  // wakes the thread
         if (thread_.joinable()) thread_.join();
         if (rdma_.dc) rdma_.dc->shut(Steady::now() + drain_wait);
         rdma_.all.shut();
     }
-    return facts_.orders;
+    return facts_;
 }
 
 Result<std::unique_ptr<HostTransfers>> HostTransfers::open(SessionPermit const& permit,
@@ -88,10 +88,8 @@ void HostTransfers::choose_transport(Result<Mlx5> const& mlx5) {
 Result<void> HostTransfers::reach_by_dc(Result<Mlx5> const& mlx5) {
     VFMGR_TRY(rdma_.dc, DcInitiator::make(mlx5, rdma_.endpoint, request_.pairs.front(),
                                           *request_.dct, rdma_.all.queue));
-    VFMGR_CHECK(rdma_.dc->read(
-        id_probe, {{rdma_.data.bytes().first(payload_chunk_bytes), rdma_.data.local_key()},
-                   request_.back->address,
-                   request_.back->rkey}));
+    VFMGR_CHECK(rdma_.dc->read(id_probe, {rdma_.data.sge(0, payload_chunk_bytes),
+                                          request_.back->address, request_.back->rkey}));
     return await(id_probe, "the first RDMA read over DC", Steady::now() + probe_wait);
 }
 
@@ -110,8 +108,7 @@ Result<void> HostTransfers::await(std::uint64_t id, std::string_view what, Deadl
 
 // Over DC the guest learns of a write by the epoch that comes with it.
 Result<void> HostTransfers::transfer(TransferOrder const& order) {
-    RemoteTransfer what{{rdma_.data.bytes().first(order.bytes), rdma_.data.local_key()},
-                        request_.back->address + order.offset,
+    RemoteTransfer what{rdma_.data.sge(0, order.bytes), request_.back->address + order.offset,
                         request_.back->rkey};
     bool const reads = order.direction == TransferDirection::read;
     if (rdma_.dc && !reads) what.notify = static_cast<std::uint32_t>(order.epoch);
@@ -143,7 +140,7 @@ Result<TransferAnswer> HostTransfers::obey(TransferOrder const& order) {
         if (order.payload == PayloadOf::host && found.mismatches == 0)
             facts_.bytes_kept += order.bytes;
     }
-    ++facts_.orders;
+    ++facts_.messages;
     return answer;
 }
 

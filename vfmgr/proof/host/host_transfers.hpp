@@ -25,8 +25,7 @@ class HostTransfers final : public StreamEnd {
     HostTransfers& operator=(HostTransfers const&) = delete;
 
     [[nodiscard]] StreamOffer const& offer() const override { return offer_; }
-    std::uint64_t stop() override;
-    [[nodiscard]] TransferFacts transferred() const override { return facts_; }
+    StreamFacts stop() override;
 
   private:
     struct Rdma {
@@ -54,7 +53,7 @@ class HostTransfers final : public StreamEnd {
     Payload seeded_, own_;  // keys; the epoch is the order's
     Rdma rdma_;
     std::atomic<bool> stopping_ = false;
-    TransferFacts facts_;  // the thread's, until stop() has joined it
+    StreamFacts facts_;  // the thread's, until stop() has joined it
     std::thread thread_;
 };
 

@@ -197,6 +197,11 @@ void judge_proofs(Case const& c, Verification& verification) {
     }
 }
 
+StreamFacts streamed(Case const& c, StreamKind kind) {
+    auto const found = c.facts.streamed.find(kind);
+    return found == c.facts.streamed.end() ? StreamFacts() : found->second;
+}
+
 // The figures come from the guest. The host judges that as many messages were answered.
 TestResult judge_figures(Case const& c, Measurement const& measurement) {
     auto result = start(c, measurement.name);
@@ -215,8 +220,7 @@ TestResult judge_figures(Case const& c, Measurement const& measurement) {
     result.remedy = printable(claimed->remedy, guest_text_max);
     auto const samples = result.figures.find("samples");
     if (!is_answered(measurement.kind) || samples == result.figures.end()) return result;
-    auto const streamed = c.facts.streamed.find(measurement.kind);
-    auto const answers = streamed == c.facts.streamed.end() ? 0 : streamed->second;
+    auto const answers = streamed(c, measurement.kind).messages;
     if (samples->second <= static_cast<double>(answers)) return result;
     result.by = Judge::host;
     result.verdict = Verdict::fail;
@@ -229,8 +233,7 @@ TestResult judge_figures(Case const& c, Measurement const& measurement) {
 // The host judges what it read from the VM's memory, and that the memory kept what only the host
 // knows; the VM judges what it found in its own memory.
 void judge_transfer(Case const& c, StreamKind kind, TestResult& result) {
-    auto const found = c.facts.transferred.find(kind);
-    auto const transferred = found == c.facts.transferred.end() ? TransferFacts() : found->second;
+    auto const transferred = streamed(c, kind);
     if (result.verdict != Verdict::pass && result.verdict != Verdict::fail) return;
     auto const refuse = [&](std::string detail, char const* remedy) {
         result.by = Judge::host;
@@ -249,9 +252,10 @@ void judge_transfer(Case const& c, StreamKind kind, TestResult& result) {
                                   transferred.read.detail),
                       "verify again; if bytes differ again, suspect memory, IOMMU or NIC");
     auto const orders = result.figures.find("orders");
-    if (orders != result.figures.end() && orders->second > static_cast<double>(transferred.orders))
+    if (orders != result.figures.end() &&
+        orders->second > static_cast<double>(transferred.messages))
         return refuse(fmt::format("the guest reports {} orders, the host carried out {}",
-                                  orders->second, transferred.orders),
+                                  orders->second, transferred.messages),
                       cheated);
     if (result.verdict == Verdict::pass && transferred.bytes_kept == 0)
         refuse("the host read back none of the bytes that only it knows", cheated);

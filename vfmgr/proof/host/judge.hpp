@@ -33,8 +33,7 @@ struct SessionFacts {
     PayloadCheck write_check;
     std::string read_digest;
     std::uint64_t read_bytes = 0;
-    std::map<StreamKind, std::uint64_t> streamed;  // messages taken or answered
-    std::map<StreamKind, TransferFacts> transferred;
+    std::map<StreamKind, StreamFacts> streamed;
     std::vector<Counter> lost;  // on the host: counters that grew
     PathFacts path;             // what limits the rate
     std::string peer_gid;       // as the queue pair had it

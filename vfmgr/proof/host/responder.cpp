@@ -190,7 +190,7 @@ void Responder::drop_attachment(std::string const& attachment) {
 Result<void> Responder::open_echo(SessionPermit const& permit) {
     EchoPlace const place{permit.host_netdev, permit.host_address};
     if (echoes_.contains(place)) return {};
-    VFMGR_TRY(auto fd, open_echo_socket({place.address, limits_.echo_port, place.ifname}));
+    VFMGR_TRY(auto fd, open_socket({place.address, limits_.echo_port, place.ifname}));
     echoes_.emplace(place, std::move(fd));
     return {};
 }

@@ -108,7 +108,6 @@ std::vector<Responder::Stream> Responder::take_streams(std::string const& sessio
 void Responder::end_stream(Stream const& stream, HostSession& session) {
     if (!stream.end) return;
     session.add(stream.kind, stream.end->stop());
-    if (is_transfer(stream.kind)) session.add(stream.kind, stream.end->transferred());
 }
 
 }  // namespace vfmgr::verify

@@ -165,21 +165,14 @@ Result<void> CmClient::connect() {
 
 // Sends the memory's location and waits until the server has done its part there.
 Result<void> CmClient::offer(RegisteredMemory const& memory) {
-    auto const slots = rdma_.messages.bytes();
-    auto const key = rdma_.messages.local_key();
     auto mr = memory.remote();
     mr.length = options_.message_bytes;
-    std::ranges::copy(make_rping_message(mr), slots.begin());
+    std::ranges::copy(make_rping_message(mr), rdma_.messages.bytes().begin());
     VFMGR_CHECK(rdma_.pair.receive(go_ahead_id,
-                                   {slots.subspan(rping_message_bytes, rping_message_bytes), key}));
-    VFMGR_CHECK(rdma_.pair.send(message_id, {slots.first(rping_message_bytes), key}));
-    std::array<ibv_wc, 2> room{};
-    for (std::size_t completed = 0; completed < 2;) {
-        VFMGR_TRY(auto const found, verify::await(rdma_.pair.completions(), room, deadline_,
-                                                  "a ping", verify::polls_for_latency));
-        completed += found.size();
-    }
-    return {};
+                                   rdma_.messages.sge(rping_message_bytes, rping_message_bytes)));
+    VFMGR_CHECK(rdma_.pair.send(message_id, rdma_.messages.sge(0, rping_message_bytes)));
+    return verify::await_all(rdma_.pair.completions(), 2, deadline_, "a ping",
+                             verify::polls_for_latency);
 }
 
 Result<void> CmClient::compare(std::uint64_t number) const {

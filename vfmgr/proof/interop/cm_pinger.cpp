@@ -85,7 +85,7 @@ class CmStream final : public verify::StreamEnd {
         offer_.cm_port = server_->port();
     }
     [[nodiscard]] StreamOffer const& offer() const override { return offer_; }
-    std::uint64_t stop() override { return server_->stop().pings; }
+    verify::StreamFacts stop() override { return {.messages = server_->stop().pings}; }
 
   private:
     std::unique_ptr<RpingProcess> const server_;

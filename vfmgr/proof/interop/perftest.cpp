@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/types/enum_names.hpp"
 #include "vfmgr/proof/host/host_stream.hpp"
 #include "vfmgr/proof/interop/lines.hpp"
 #include "vfmgr/rdma/device.hpp"
@@ -69,8 +70,9 @@ Result<void> Conversation::begin_test() {
 Result<void> Conversation::serve() {
     auto const handshake = Steady::now() + handshake_time;
     VFMGR_TRY(auto begun, client_.read(perftest_version_bytes, handshake));
-    if (is_perftest_version(begun)) return serve_perftest(std::move(begun), handshake);
-    return serve_pingpong(std::move(begun), handshake);
+    if (!is_perftest_version(begun)) return serve_pingpong(std::move(begun), handshake);
+    Perftest server(client_, terms_, room_.shares, [this] { return begin_test(); });
+    return server.serve(std::move(begun), handshake);
 }
 
 Result<void> Conversation::serve_pingpong(std::string begun, Deadline handshake) {
@@ -104,11 +106,6 @@ Result<void> Conversation::serve_pingpong(std::string begun, Deadline handshake)
     return {};
 }
 
-Result<void> Conversation::serve_perftest(std::string begun, Deadline handshake) {
-    Perftest server(client_, terms_, room_.shares, [this] { return begin_test(); });
-    return server.serve(std::move(begun), handshake);
-}
-
 namespace {
 
 constexpr std::size_t cache_line_bytes = 4, mtu_bytes = 2;
@@ -116,17 +113,7 @@ constexpr std::size_t cache_line_bytes = 4, mtu_bytes = 2;
 constexpr std::uint32_t receives = 512;
 
 StreamKind kind_of(InteropTest test) {
-    switch (test) {
-        case InteropTest::one_sided:
-            return StreamKind::one_sided;
-        case InteropTest::send:
-            return StreamKind::send;
-        case InteropTest::send_echo:
-            return StreamKind::send_echo;
-        case InteropTest::write_echo:
-            return StreamKind::write_echo;
-    }
-    return StreamKind::one_sided;
+    return enum_value<StreamKind>(enum_name(test)).value_or(StreamKind::one_sided);
 }
 
 }  // namespace

@@ -46,7 +46,6 @@ class Conversation {
     [[nodiscard]] Result<void> serve();
     [[nodiscard]] Result<void> begin_test();
     [[nodiscard]] Result<void> serve_pingpong(std::string begun, Deadline handshake);
-    [[nodiscard]] Result<void> serve_perftest(std::string begun, Deadline handshake);
     [[nodiscard]] bool wait_stopped(std::chrono::milliseconds time);
 
     Room const room_;

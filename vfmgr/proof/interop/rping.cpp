@@ -69,8 +69,7 @@ Result<void> RpingConversation::accept(Rdma& rdma) {
 
 Result<void> RpingConversation::serve() {
     VFMGR_TRY(auto rdma, open());
-    auto const slot = rdma.messages.bytes().first(rping_message_bytes);
-    VFMGR_CHECK(rdma.pair.receive(receive_id, {slot, rdma.messages.local_key()}));
+    VFMGR_CHECK(rdma.pair.receive(receive_id, rdma.messages.sge(0, rping_message_bytes)));
     {
         std::lock_guard const lock(mutex_);
         if (stopping_) return {};
@@ -97,17 +96,15 @@ Result<void> RpingConversation::serve() {
 Result<void> RpingConversation::move(Rdma& rdma, Direction direction, Deadline deadline) {
     while (messages_ == 0) VFMGR_CHECK(await(rdma, IBV_WC_RECV, deadline));
     --messages_;
-    auto const slots = rdma.messages.bytes();
-    auto const where = parse_rping_message(slots.first<rping_message_bytes>());
-    VFMGR_CHECK(rdma.pair.receive(receive_id,
-                                  {slots.first(rping_message_bytes), rdma.messages.local_key()}));
+    auto const where = parse_rping_message(rdma.messages.bytes().first<rping_message_bytes>());
+    VFMGR_CHECK(rdma.pair.receive(receive_id, rdma.messages.sge(0, rping_message_bytes)));
     if (where.length < 1 || where.length > ping_bytes_max)
         return fail(
             Problem::limit_exceeded,
             fmt::format("rping asks for {} bytes, more than {}", where.length, ping_bytes_max),
             "use a smaller -S");
-    verify::RemoteTransfer const transfer{
-        {rdma.ping.bytes().first(where.length), rdma.ping.local_key()}, where.address, where.rkey};
+    verify::RemoteTransfer const transfer{rdma.ping.sge(0, where.length), where.address,
+                                          where.rkey};
     bool const reads = direction == Direction::read_ping;
     VFMGR_CHECK(reads ? rdma.pair.read(0, transfer) : rdma.pair.write(0, transfer));
     VFMGR_CHECK(await(rdma, reads ? IBV_WC_RDMA_READ : IBV_WC_RDMA_WRITE, terms_.until));
@@ -115,8 +112,8 @@ Result<void> RpingConversation::move(Rdma& rdma, Direction direction, Deadline d
         ++pings_;
         events_.pinged();
     }
-    auto const go_ahead = slots.last(rping_message_bytes);  // its content does not matter
-    VFMGR_CHECK(rdma.pair.send(0, {go_ahead, rdma.messages.local_key()}));
+    // The content of the go-ahead does not matter.
+    VFMGR_CHECK(rdma.pair.send(0, rdma.messages.sge(rping_message_bytes, rping_message_bytes)));
     return await(rdma, IBV_WC_SEND, terms_.until);
 }
 

@@ -2,7 +2,6 @@
 #include "vfmgr/proof/interop/tcp_stream.hpp"
 
 #include <arpa/inet.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -25,21 +24,6 @@ tl::unexpected<Error> gone(char const* call, int error_number) {
 
 bool again(int error_number) {
     return error_number == EAGAIN || error_number == EINTR;
-}
-
-Error no_listener(TcpEndpoint const& endpoint, char const* call) {
-    int const error_number = errno;
-    Error error{
-        Problem::kernel_refused,
-        fmt::format("can't open a TCP socket on {} port {}{}{}", to_string(endpoint.address),
-                    endpoint.port, endpoint.ifname.empty() ? "" : " of ", endpoint.ifname),
-        "check the cause: it is the kernel's own error"};
-    if (error_number == EADDRINUSE)
-        error.remedy = fmt::format("stop the program that uses TCP port {}", endpoint.port);
-    else if (error_number == EADDRNOTAVAIL)
-        error.remedy = "name an address that a netdev here has: ip -brief address";
-    error.causes.push_back(errno_cause(call, error_number));
-    return error;
 }
 
 }  // namespace
@@ -85,22 +69,10 @@ void TcpStream::end_hard() const {
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
 }
 
-Result<FileDescriptor> listen_tcp(TcpEndpoint const& endpoint) {
-    bool const v4 = endpoint.address.family == IpAddress::Family::v4;
-    FileDescriptor fd(
-        ::socket(v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!fd) return fail(no_listener(endpoint, "socket"));
-    if (!endpoint.ifname.empty() &&
-        ::setsockopt(fd.get(), SOL_SOCKET, SO_BINDTODEVICE, endpoint.ifname.c_str(),
-                     static_cast<socklen_t>(endpoint.ifname.size())) != 0)
-        return fail(no_listener(endpoint, "setsockopt SO_BINDTODEVICE"));
-    int const yes = 1;  // connections in TIME_WAIT must not block the port
-    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    auto const address = SocketAddress::of(endpoint.address, endpoint.port);
-    if (::bind(fd.get(), address.get(), address.length) != 0)
-        return fail(no_listener(endpoint, "bind"));
-    if (::listen(fd.get(), backlog) != 0) return fail(no_listener(endpoint, "listen"));
-    return fd;
+Result<FileDescriptor> listen_tcp(verify::SocketPlace const& place) {
+    VFMGR_TRY(auto fd, verify::open_socket(place, SOCK_STREAM));
+    if (::listen(fd.get(), backlog) == 0) return fd;
+    return fail(verify::socket_error(place, SOCK_STREAM, "listen"));
 }
 
 std::uint16_t port_of(FileDescriptor const& listener) {

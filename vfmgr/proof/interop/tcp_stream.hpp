@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "api/os/descriptor.hpp"
-#include "api/types/addresses.hpp"
 #include "api/types/problem.hpp"
 #include "api/types/time.hpp"
+#include "vfmgr/proof/echo.hpp"
 
 namespace vfmgr::interop {
 
@@ -32,12 +32,7 @@ class TcpStream {
     FileDescriptor socket_;
 };
 
-struct TcpEndpoint {
-    IpAddress address;
-    std::uint16_t port = 0;  // 0: any free one
-    std::string ifname;      // only connections on this netdev; empty: on any
-};
-[[nodiscard]] Result<FileDescriptor> listen_tcp(TcpEndpoint const& endpoint);
+[[nodiscard]] Result<FileDescriptor> listen_tcp(verify::SocketPlace const& place);
 // Returns the port that the listener got.
 [[nodiscard]] std::uint16_t port_of(FileDescriptor const& listener);
 

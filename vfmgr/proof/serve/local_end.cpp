@@ -22,13 +22,12 @@ using Steady = std::chrono::steady_clock;
 // The kernel sends three requests, a second apart, before it gives up.
 constexpr std::chrono::seconds resolve_time{4};
 constexpr std::chrono::seconds answer_of_kernel{2};
-constexpr std::uint16_t unused_port = 9;  // discard
+constexpr std::uint16_t discard_port = 9;  // nothing needs to listen there
 
 // Sends an empty datagram, only to make the kernel resolve the neighbour; it need not arrive.
 Result<void> resolve(verify::SessionPermit const& permit) {
-    VFMGR_TRY(auto const socket,
-              verify::open_echo_socket({permit.host_address, 0, permit.host_netdev}));
-    auto const to = SocketAddress::of(permit.peer_address, unused_port);
+    VFMGR_TRY(auto const socket, verify::open_socket({permit.host_address, 0, permit.host_netdev}));
+    auto const to = SocketAddress::of(permit.peer_address, discard_port);
     if (::sendto(socket.get(), nullptr, 0, 0, to.get(), to.length) >= 0) return {};
     return fail({Problem::kernel_refused,
                  fmt::format("nothing can be sent to {} over {}", to_string(permit.peer_address),
@@ -101,7 +100,6 @@ Result<void> check_neighbour(verify::SessionPermit const& permit) {
 namespace {
 
 constexpr std::chrono::seconds local_time{5};
-constexpr std::uint16_t discard_port = 9;
 
 }  // namespace
 
