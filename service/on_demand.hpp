@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "vfmgr/engine/query.hpp"
+
 namespace vfmgr {
 
 template <class Observed>
@@ -32,19 +34,21 @@ class OnDemand {
     OnDemand(OnDemand const&) = delete;
     OnDemand& operator=(OnDemand const&) = delete;
 
-    // Calls `answer` once, on the observing thread.
-    void ask(std::function<void(Shared)> answer) {
-        {
-            std::lock_guard const lock(mutex_);
-            askers_.push_back(std::move(answer));
-        }
-        asked_.notify_one();
+    // Answered on the observing thread.
+    [[nodiscard]] Query<Shared> query() {
+        return Query<Shared>([this](Client const&, typename Query<Shared>::Answer answer) {
+            {
+                std::lock_guard const lock(mutex_);
+                askers_.push_back(std::move(answer));
+            }
+            asked_.notify_one();
+        });
     }
 
   private:
     void serve() {
         for (;;) {
-            std::vector<std::function<void(Shared)>> askers;
+            std::vector<typename Query<Shared>::Answer> askers;
             {
                 std::unique_lock lock(mutex_);
                 asked_.wait(lock, [this] { return stopping_ || !askers_.empty(); });
@@ -59,7 +63,7 @@ class OnDemand {
     std::function<Observed()> const observe_;
     std::mutex mutex_;  // guards the members below
     std::condition_variable asked_;
-    std::vector<std::function<void(Shared)>> askers_;
+    std::vector<typename Query<Shared>::Answer> askers_;
     bool stopping_ = false;
     std::thread thread_;
 };

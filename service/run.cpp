@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "service/audit_trail.hpp"
 #include "service/event_log.hpp"
 #include "service/guest/access.hpp"
 #include "service/guest/identity.hpp"
@@ -18,6 +17,7 @@
 #include "service/routes/api.hpp"
 #include "service/routes/gate.hpp"
 #include "vfmgr/checks/gpu_place.hpp"
+#include "vfmgr/engine/audit_trail.hpp"
 #include "vfmgr/engine/restore.hpp"
 #include "vfmgr/machine/collect.hpp"
 #include "vfmgr/machine/sriov_owners.hpp"
@@ -56,10 +56,9 @@ std::vector<Route> all_routes(Answerers const& answerers, Clock& clock) {
     auto& [engine, interop, checks, firmware] = answerers;
     std::vector<Route> all;
     for (auto& routes :
-         {root_routes(engine), host_routes(checks), pf_routes(engine),
-          firmware_routes(engine, firmware), vm_routes(engine), rdma_link_routes(engine),
-          attachment_routes(engine), interop_routes(engine, interop),
-          operation_routes(engine, clock), token_routes(engine, clock), audit_routes(engine)})
+         {root_routes(), host_routes(checks), pf_routes(engine), firmware_routes(engine, firmware),
+          vm_routes(), rdma_link_routes(engine), attachment_routes(engine), interop_routes(interop),
+          operation_routes(engine), token_routes(engine, clock), audit_routes(engine)})
         all.insert(all.end(), routes.begin(), routes.end());
     return all;
 }
@@ -190,15 +189,6 @@ struct Serving {
     http::Server& server;
 };
 
-void end_runs(Engine& engine, std::vector<std::string> runs) {
-    if (runs.empty()) return;
-    engine.control().post([runs = std::move(runs)](Control::State& state) {
-        auto const pending = state.runs();
-        for (auto const& [attachment, run] : pending)
-            if (std::ranges::find(runs, run.run) != runs.end()) state.erase_run(attachment);
-    });
-}
-
 // Closes the connections and ends the runs of a stopped VM, even if another VM gets its CID at
 // once. Runs that began after the change stay: they may belong to the VM's next start.
 void follow_changes(Engine& engine, Serving const& serving, Clock& clock) {
@@ -215,7 +205,7 @@ void follow_changes(Engine& engine, Serving const& serving, Clock& clock) {
             plane.cut(life.cid);
             server.cut_vsock(life.cid);
         }
-        end_runs(engine, runs_of(ended, now, before.at));
+        engine.end_runs(runs_of(ended, now, before.at));
         if (!now.host->hypervisor.stale) before = {now.host, clock.now()};
         plane.changed();
         interop.observe_again();
@@ -253,14 +243,11 @@ int wait_for_signal(Engine& engine, AuditTrail& trail, Clock& clock) {
         int const got = sigtimedwait(&signals, nullptr, &tick);
         if (got > 0) return got;
         // Only a control thread that makes progress feeds the watchdog.
-        engine.control().post([](Control::State&) { sd_notify(0, "WATCHDOG=1"); });
+        engine.control().post([](auto&) { sd_notify(0, "WATCHDOG=1"); });
         trail.write_minutes(clock.now());
         if (clock.steady_now() < prune_at) continue;
         prune_at = clock.steady_now() + std::chrono::hours(24);
-        engine.control().post([&clock](Control::State& state) {
-            // A store that can't be written reports that to clients that request a change.
-            static_cast<void>(state.store.prune(clock.now()).has_value());
-        });
+        engine.prune();
     }
 }
 
@@ -315,9 +302,10 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
         log(Severity::error, "an exception ended a connection", {{"detail", what}});
     });
     server.on_turned_away(log_turned_away(clock));
-    VFMGR_CHECK(listen_for_api(config, server,
-                               router(all_routes({engine, interop, host_checks, firmware}, clock),
-                                      api_gate(config, engine, trail, clock))));
+    VFMGR_CHECK(
+        listen_for_api(config, server,
+                       router(engine, all_routes({engine, interop, host_checks, firmware}, clock),
+                              api_gate(config, engine, trail, clock))));
     if (auto const vsock = guests.listen(server, plane.handler()); !vsock)
         log(Severity::warning, "no guest plane, VMs can't report",
             {{"detail", vsock.error().detail}, {"remedy", vsock.error().remedy}});

@@ -53,6 +53,20 @@ void fields(F& f, V& card) {
     f.nullable("problem", card.problem);
 }
 
+template <class F, Of<FirmwareTries> V>
+void fields(F& f, V& tries) {
+    f.value("settings", tries.settings);
+    f.value("boots", tries.boots);
+}
+
+template <class F, Of<FirmwareView> V>
+void fields(F& f, V& view) {
+    fields(f, view.card);
+    f.nullable("pending", view.pending);
+    f.value("in_use", view.in_use);
+    f.nullable("tries", view.tries);
+}
+
 template <class F, Of<FirmwareRequest> V>
 void fields(F& f, V& request) {
     f.value("settings", request.settings);
@@ -111,6 +125,8 @@ template struct Json<FirmwareSettings>;
 template struct Json<FirmwareTool>;
 template struct Json<DevlinkParameter>;
 template struct Json<FirmwareCard>;
+template struct Json<FirmwareTries>;
+template struct Json<FirmwareView>;
 template struct Json<FirmwareRequest>;
 
 }  // namespace vfmgr

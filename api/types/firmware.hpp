@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -93,6 +94,24 @@ struct FirmwareCard {
 // host.
 enum class FirmwarePending { none, reboot, power_cycle };
 
+// Firmware settings that were requested of a card and have not been observed to hold since. Records
+// the boots in which each setting was requested: a client that requests it at every boot and
+// reboots until it holds must be stopped at some point.
+struct FirmwareTries {
+    FirmwareSettings settings;
+    std::map<std::string, std::vector<std::string>> boots;  // by the setting's name; boot ids
+    bool operator==(FirmwareTries const&) const = default;
+};
+
+// A card with what the daemon knows of it: the answer of a GET.
+struct FirmwareView {
+    FirmwareCard card;
+    std::optional<FirmwarePending> pending;  // absent: unknown
+    std::vector<std::string> in_use;         // uses of the card's VFs, one sentence each
+    std::optional<FirmwareTries> tries;
+    bool operator==(FirmwareView const&) const = default;
+};
+
 // The body of a change request.
 struct FirmwareRequest {
     FirmwareSettings settings;
@@ -103,6 +122,8 @@ extern template struct Json<FirmwareSettings>;
 extern template struct Json<FirmwareTool>;
 extern template struct Json<DevlinkParameter>;
 extern template struct Json<FirmwareCard>;
+extern template struct Json<FirmwareTries>;
+extern template struct Json<FirmwareView>;
 extern template struct Json<FirmwareRequest>;
 
 }  // namespace vfmgr

@@ -97,14 +97,19 @@ class JsonWriter {
     nlohmann::json& out_;
 };
 
+// ignored: in answers, where a newer daemon may say more.
+enum class UnknownKeys { refused, ignored };
+
 // Reads one JSON object. Ends with finish(), which reports the keys that no read consumed.
 class JsonReader {
   public:
-    JsonReader(nlohmann::json const& in, std::string pointer, std::vector<Violation>& violations)
+    JsonReader(nlohmann::json const& in, std::string pointer, std::vector<Violation>& violations,
+               UnknownKeys unknown = UnknownKeys::refused)
         : in_(in),
           pointer_(std::move(pointer)),
           violations_(violations),
-          violations_before_(violations.size()) {
+          violations_before_(violations.size()),
+          unknown_(unknown) {
         if (!in_.is_object()) complain("", "must be an object");
     }
     template <class T>
@@ -132,7 +137,7 @@ class JsonReader {
     void with(char const* key, T& out, Write, Read read_with) {
         auto const* found = find(key);
         if (!found) return complain_missing(key);
-        JsonReader nested(*found, pointer_ + "/" + key, violations_);
+        JsonReader nested(*found, pointer_ + "/" + key, violations_, unknown_);
         read_with(nested, out);
         nested.finish();
     }
@@ -142,12 +147,22 @@ class JsonReader {
         Json<T>::read(*this, out);
     }
 
+    // Reads the whole object.
+    template <class T>
+    void all_of(T& out) {
+        if constexpr (Described<T>)
+            Json<T>::read(*this, out);
+        else
+            read(*this, out);
+        finish();
+    }
+
     // `key` is relative to this object and may have several levels: "settings/mac".
     void complain(std::string const& key, std::string detail) {
         complain_at(key.empty() ? pointer_ : pointer_ + "/" + key, std::move(detail));
     }
     void finish() {
-        if (!in_.is_object()) return;
+        if (!in_.is_object() || unknown_ == UnknownKeys::ignored) return;
         for (auto const& [key, unused] : in_.items())
             if (!accepted_.contains(key))
                 complain_at(pointer_ + "/" + pointer_token(key), "is not known here");
@@ -214,12 +229,8 @@ class JsonReader {
     }
     template <class T>
     void decode_nested(nlohmann::json const& in, std::string const& key, T& out) {
-        JsonReader nested(in, pointer_ + "/" + key, violations_);
-        if constexpr (Described<T>)
-            Json<T>::read(nested, out);
-        else
-            read(nested, out);
-        nested.finish();
+        JsonReader nested(in, pointer_ + "/" + key, violations_, unknown_);
+        nested.all_of(out);
     }
     template <class T>
     void decode_nested(nlohmann::json const& in, std::string const& key, std::vector<T>& out) {
@@ -299,6 +310,7 @@ class JsonReader {
     std::string pointer_;
     std::vector<Violation>& violations_;
     std::size_t violations_before_;
+    UnknownKeys unknown_;
     std::set<std::string, std::less<>> accepted_;
 };
 
@@ -314,6 +326,13 @@ void Json<T>::read(JsonReader& reader, T& value) {
     if constexpr (requires { check(reader, value); }) check(reader, value);
 }
 
+template <class F, class V>
+    requires Of<V, ItemList<typename V::Item>>
+void fields(F& f, V& list) {
+    f.value("items", list.items);
+    f.nullable("next", list.next);
+}
+
 // Text from outside may end up in a table on a terminal: one line, no control sequences. `pointer`
 // is relative to the reader's object.
 void check_text(JsonReader& reader, std::string const& pointer, std::string_view text,
@@ -321,15 +340,11 @@ void check_text(JsonReader& reader, std::string const& pointer, std::string_view
 
 // Returns the whole document, or every violation at once.
 template <class T>
-[[nodiscard]] Result<T> from_json_document(nlohmann::json const& in) {
+[[nodiscard]] Result<T> from_json_document(nlohmann::json const& in,
+                                           UnknownKeys unknown = UnknownKeys::refused) {
     std::vector<Violation> violations;
     T value{};
-    JsonReader reader(in, "", violations);
-    if constexpr (Described<T>)
-        Json<T>::read(reader, value);
-    else
-        read(reader, value);
-    reader.finish();
+    JsonReader(in, "", violations, unknown).all_of(value);
     if (violations.empty()) return value;
     Error error{Problem::invalid_request, {}, "correct the named fields and send it again"};
     error.detail = fmt::format("{} {}",

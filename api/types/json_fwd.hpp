@@ -4,7 +4,10 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
 #include <type_traits>
+#include <vector>
 
 namespace vfmgr {
 
@@ -22,6 +25,14 @@ struct Json {
 // Types whose members have names. The others (PciAddress, Step) write and read themselves.
 template <class T>
 concept Described = std::is_class_v<T> && std::is_aggregate_v<T>;
+
+// The answer that lists values: {"items": […], "next": null}.
+template <class T>
+struct ItemList {
+    using Item = T;
+    std::vector<T> items;
+    std::optional<std::string> next{};  // where the list goes on; absent: this is all
+};
 
 }  // namespace vfmgr
 

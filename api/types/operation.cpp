@@ -27,6 +27,27 @@ void fields(F& f, V& operation) {
     f.nullable("finished_at", operation.finished_at);
 }
 
+template <class F, Of<PlannedStep> V>
+void fields(F& f, V& step) {
+    f.value("sentence", step.sentence);
+}
+
+template <class F, Of<PlanView> V>
+void fields(F& f, V& plan) {
+    f.value("steps", plan.steps);
+    f.defaulted("blast_radius", plan.blast_radius);
+    f.defaulted("notes", plan.notes);
+}
+
+template <class F, Of<DryRun> V>
+void fields(F& f, V& dry_run) {
+    f.value("plan", dry_run.plan);
+    f.maybe("attachment", dry_run.attachment);
+}
+
+template struct Json<PlannedStep>;
+template struct Json<PlanView>;
+template struct Json<DryRun>;
 template struct Json<OperationStep>;
 template struct Json<Operation>;
 

@@ -99,8 +99,26 @@ void fields(F& f, V& vf) {
     f.defaulted("holders", vf.holders);
 }
 
+template <class F, Of<VfQuarantine> V>
+void fields(F& f, V& quarantine) {
+    f.value("reason", quarantine.reason);
+    f.value("residue", quarantine.residue);
+    f.value("vm", quarantine.vm);
+    f.value("since", quarantine.since);
+}
+
+template <class F, Of<VfView> V>
+void fields(F& f, V& view) {
+    fields(f, view.vf);
+    f.nullable("attachment", view.attachment);
+    f.nullable("vm", view.vm);
+    f.nullable("quarantine", view.quarantine);
+}
+
 template struct Json<VfCounters>;
 template struct Json<VfioHolder>;
 template struct Json<VfState>;
+template struct Json<VfQuarantine>;
+template struct Json<VfView>;
 
 }  // namespace vfmgr

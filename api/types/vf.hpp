@@ -10,6 +10,7 @@
 
 #include "api/types/addresses.hpp"
 #include "api/types/json_fwd.hpp"
+#include "api/types/time.hpp"
 
 namespace vfmgr {
 
@@ -132,8 +133,28 @@ struct VfCounters {
     bool operator==(VfCounters const&) const = default;
 };
 
+// Why a VF may not be attached, and what it is waiting for.
+struct VfQuarantine {
+    std::string reason;
+    std::vector<std::string> residue;
+    std::string vm;  // that had it
+    Time since{};
+    bool operator==(VfQuarantine const&) const = default;
+};
+
+// What is observed of a VF, with what the daemon knows of it: the answer of a GET.
+struct VfView {
+    VfState vf;
+    std::optional<std::string> attachment;  // its id
+    std::optional<std::string> vm;          // that has it
+    std::optional<VfQuarantine> quarantine;
+    bool operator==(VfView const&) const = default;
+};
+
 extern template struct Json<VfCounters>;
 extern template struct Json<VfioHolder>;
 extern template struct Json<VfState>;
+extern template struct Json<VfQuarantine>;
+extern template struct Json<VfView>;
 
 }  // namespace vfmgr

@@ -4,12 +4,9 @@
 
 #include <string>
 
-#include "api/types/enum_names.hpp"
+#include "api/types/daemon.hpp"
 
 namespace vfmgr {
-
-// Each role includes those before it: read; attach and detach; PF specs, quarantine, tokens.
-enum class Role { viewer, operator_, admin };
 
 struct Principal {
     std::string name;  // "uid:0", "token:<id>"

@@ -6,32 +6,21 @@
 
 #include "service/host_checks.hpp"
 #include "service/routes/router.hpp"
-#include "vfmgr/engine/engine.hpp"
 #include "vfmgr/proof/interop/interop_responder.hpp"
 
 namespace vfmgr {
 
-[[nodiscard]] std::vector<Route> root_routes(Engine& engine);
+// What a route asks outlives it.
+[[nodiscard]] std::vector<Route> root_routes();
 [[nodiscard]] std::vector<Route> host_routes(HostChecks& checks);
 [[nodiscard]] std::vector<Route> pf_routes(Engine& engine);
 [[nodiscard]] std::vector<Route> firmware_routes(Engine& engine, FirmwareQuery& query);
-[[nodiscard]] std::vector<Route> vm_routes(Engine& engine);
+[[nodiscard]] std::vector<Route> vm_routes();
 [[nodiscard]] std::vector<Route> attachment_routes(Engine& engine);
-[[nodiscard]] std::vector<Route> interop_routes(Engine& engine,
-                                                interop::InteropResponder& responder);
-[[nodiscard]] std::vector<Route> rdma_link_routes(Engine& engine);
-[[nodiscard]] std::vector<Route> operation_routes(Engine& engine, Clock& clock);
+[[nodiscard]] std::vector<Route> interop_routes(interop::InteropResponder& responder);
+[[nodiscard]] std::vector<Route> rdma_link_routes(Engine const& engine);
+[[nodiscard]] std::vector<Route> operation_routes(Engine& engine);
 [[nodiscard]] std::vector<Route> audit_routes(Engine& engine);
 [[nodiscard]] std::vector<Route> token_routes(Engine& engine, Clock& clock);
-
-// Answers with the result of `work` on the state. It runs on the control thread in the caller's
-// turn, and answers once readers observe its effect: a token reported as revoked no longer works.
-void answer_in_turn(Engine& engine, Call const& call, http::Respond respond,
-                    std::function<http::Response(Control::State&)> work);
-
-// Submits the command and answers: 202 with the operation, 200 with the plan of a dry run, 200 with
-// `nothing` if there was nothing to do.
-void submit(Engine& engine, Call const& call, Command command, http::Respond respond,
-            std::function<http::Response()> nothing);
 
 }  // namespace vfmgr

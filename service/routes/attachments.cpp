@@ -2,6 +2,8 @@
 // Attachments and their verifications.
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "api/types/json.hpp"
 #include "service/routes/api.hpp"
 
@@ -30,14 +32,11 @@ Error no_attachment(std::string const& id) {
             "GET /v1/attachments lists those of this host"};
 }
 
-http::Response list_attachments(Engine& engine, Call const& call) {
-    auto const now = engine.snapshot();
+Result<http::Response> list_attachments(Call const& call, Snapshot const& now) {
     auto const& query = call.request.query;
     std::optional<PciAddress> pf;
     if (auto const asked = query.find("pf"); asked != query.end()) {
-        auto const parsed = PciAddress::parse(asked->second);
-        if (!parsed) return refusal(call, parsed.error());
-        pf = *parsed;
+        VFMGR_TRY(pf, PciAddress::parse(asked->second));
     }
     auto const vm = query.find("vm");
     auto const matches = [&](Attachment const& attachment) {
@@ -45,109 +44,73 @@ http::Response list_attachments(Engine& engine, Call const& call) {
             vm == query.end() || vm->second == attachment.vm || vm->second == attachment.vm_uuid;
         return by_vm && (!pf || *pf == attachment.vf.pf);
     };
-    auto items = nlohmann::json::array();
+    std::vector<Attachment> items;
     for (auto const& [id, attachment] : now.desired->attachments)
         if (matches(attachment)) items.push_back(attachment);
-    return list_response(std::move(items));
+    return list_response(items);
 }
 
-http::Response show_attachment(Engine& engine, Call const& call) {
-    auto const now = engine.snapshot();
+Result<http::Response> show_attachment(Call const& call, Snapshot const& now) {
     auto const attachment = now.desired->attachments.find(call.ids.at("id"));
-    if (attachment == now.desired->attachments.end())
-        return refusal(call, no_attachment(call.ids.at("id")));
+    if (attachment == now.desired->attachments.end()) return fail(no_attachment(call.ids.at("id")));
     return json_response(200, attachment->second);
 }
 
-void attach(Engine& engine, Call const& call, http::Respond respond) {
-    auto spec = from_json_text<AttachmentSpec>(call.request.body);
-    if (!spec) return respond(refusal(call, spec.error()));
-    submit(engine, call, Attach{std::move(*spec)}, std::move(respond),
-           [] { return json_response(200, nullptr); });
+// These commands always begin an operation.
+Change always(Command command) {
+    return {std::move(command),
+            [](Call const&, Snapshot const&) { return json_response(200, nullptr); }};
 }
 
-void detach(Engine& engine, Call const& call, http::Respond respond) {
-    submit(engine, call, Detach{call.ids.at("id")}, std::move(respond),
-           [] { return json_response(200, nullptr); });
+Result<Change> attach(Call const& call) {
+    VFMGR_TRY(auto spec, from_json_text<AttachmentSpec>(call.request.body));
+    return always(Attach{std::move(spec)});
 }
 
-void prove(Engine& engine, Call const& call, http::Respond respond) {
+Change detach(Call const& call) {
+    return always(Detach{call.ids.at("id")});
+}
+
+Result<Change> prove(Call const& call) {
     auto const& body = call.request.body;
-    auto request = from_json_text<VerifyRequest>(body.empty() ? "{}" : body);
-    if (!request) return respond(refusal(call, request.error()));
-    Verify command{call.ids.at("id"), request->timeout_seconds, request->profile,
-                   std::move(request->responder)};
-    submit(engine, call, std::move(command), std::move(respond),
-           [] { return json_response(200, nullptr); });
+    VFMGR_TRY(auto request, from_json_text<VerifyRequest>(body.empty() ? "{}" : body));
+    return always(Verify{call.ids.at("id"), request.timeout_seconds, request.profile,
+                         std::move(request.responder)});
 }
 
-void list_verifications(Engine& engine, Call const& call, http::Respond respond) {
-    answer_in_turn(engine, call, std::move(respond), [call](Control::State& state) {
-        auto const& id = call.ids.at("id");
-        auto const all = state.store.verifications(id);
-        if (!all) return refusal(call, all.error());
-        // The runs of an ended attachment are kept for a while.
-        if (all->empty() && !state.desired().attachments.contains(id))
-            return refusal(call, no_attachment(id));
-        return list_response(*all);
-    });
+Query<http::Response> list_verifications(Engine& engine, Call const& call, Snapshot const& now) {
+    auto const& id = call.ids.at("id");
+    bool const goes_on = now.desired->attachments.contains(id);
+    return engine.verifications(id).then(
+        [id, goes_on](std::vector<Verification> const& all) -> Result<http::Response> {
+            // The runs of an ended attachment are kept for a while.
+            if (all.empty() && !goes_on) return fail(no_attachment(id));
+            return list_response(all);
+        });
 }
 
 // For an attachment that ended, however long ago.
-void show_certificate(Engine& engine, Call const& call, http::Respond respond) {
-    answer_in_turn(engine, call, std::move(respond), [call](Control::State& state) {
-        auto const& id = call.ids.at("id");
-        auto const events = state.store.events(id);
-        if (!events) return refusal(call, events.error());
-        auto const certificate = find_certificate(state.desired(), *events, id);
-        return certificate ? json_response(200, *certificate) : refusal(call, certificate.error());
-    });
+Query<http::Response> show_certificate(Engine& engine, Call const& call, Snapshot const&) {
+    return engine.certificate(call.ids.at("id"))
+        .then([](Certificate const& certificate) -> Result<http::Response> {
+            return json_response(200, certificate);
+        });
 }
 
 }  // namespace
 
 std::vector<Route> attachment_routes(Engine& engine) {
+    auto const of = std::ref(engine);
+    std::string const all = "/v1/attachments";
+    std::string const one = all + "/{id}";
     return {
-        {"GET",
-         "/v1/attachments",
-         Role::viewer,
-         [&engine](Call const& call, http::Respond respond) {
-             respond(list_attachments(engine, call));
-         },
-         {"vm", "pf"}},
-        {"POST",
-         "/v1/attachments",
-         Role::operator_,
-         [&engine](Call const& call, http::Respond respond) {
-             attach(engine, call, std::move(respond));
-         },
-         {"dry_run"}},
-        {"GET", "/v1/attachments/{id}", Role::viewer,
-         [&engine](Call const& call, http::Respond respond) {
-             respond(show_attachment(engine, call));
-         }},
-        {"DELETE",
-         "/v1/attachments/{id}",
-         Role::operator_,
-         [&engine](Call const& call, http::Respond respond) {
-             detach(engine, call, std::move(respond));
-         },
-         {"dry_run"}},
-        {"GET", "/v1/attachments/{id}/certificate", Role::viewer,
-         [&engine](Call const& call, http::Respond respond) {
-             show_certificate(engine, call, std::move(respond));
-         }},
-        {"GET", "/v1/attachments/{id}/verifications", Role::viewer,
-         [&engine](Call const& call, http::Respond respond) {
-             list_verifications(engine, call, std::move(respond));
-         }},
-        {"POST",
-         "/v1/attachments/{id}/verifications",
-         Role::operator_,
-         [&engine](Call const& call, http::Respond respond) {
-             prove(engine, call, std::move(respond));
-         },
-         {"dry_run"}},
+        {"GET", all, Role::viewer, list_attachments, {"vm", "pf"}},
+        {"POST", all, Role::operator_, attach, {"dry_run"}},
+        {"GET", one, Role::viewer, show_attachment},
+        {"DELETE", one, Role::operator_, detach, {"dry_run"}},
+        {"GET", one + "/certificate", Role::viewer, std::bind_front(show_certificate, of)},
+        {"GET", one + "/verifications", Role::viewer, std::bind_front(list_verifications, of)},
+        {"POST", one + "/verifications", Role::operator_, prove, {"dry_run"}},
     };
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "api/types/json.hpp"
 #include "service/routes/api.hpp"
@@ -13,16 +14,12 @@ namespace {
 
 using Cards = FirmwareQuery::Shared;
 
-// Adds to the card's settings: what it waits for, its users, and earlier attempts.
-nlohmann::json firmware_json(Snapshot const& now, FirmwareCard const& card) {
-    nlohmann::json out = card;
-    auto const pending = pending_of(*now.desired, card);
-    out["pending"] = pending ? nlohmann::json(std::string(enum_name(*pending))) : nullptr;
-    out["in_use"] = card_uses(*now.host, *now.desired, card);
-    out["tries"] = nullptr;
+FirmwareView view_of(Snapshot const& now, FirmwareCard const& card) {
+    FirmwareView view{
+        card, pending_of(*now.desired, card), card_uses(*now.host, *now.desired, card), {}};
     auto const tries = now.desired->firmware_tries.find(card.pci);
-    if (tries != now.desired->firmware_tries.end()) out["tries"] = tries->second;
-    return out;
+    if (tries != now.desired->firmware_tries.end()) view.tries = tries->second;
+    return view;
 }
 
 Error no_card(Snapshot const& now, PciAddress const& pci) {
@@ -36,48 +33,41 @@ Error no_card(Snapshot const& now, PciAddress const& pci) {
             "GET /v1/host/firmware lists those of this host"};
 }
 
-Result<FirmwareCard> card_of(Engine const& engine, Result<std::vector<FirmwareCard>> const& cards,
-                             PciAddress const& pci) {
-    if (!cards) return fail(cards.error());
-    for (auto const& card : *cards)
+Result<FirmwareCard> card_of(Engine const& engine, Cards const& cards, PciAddress const& pci) {
+    if (!*cards) return fail(cards->error());
+    for (auto const& card : **cards)
         if (std::ranges::find(card.functions, pci) != card.functions.end()) return card;
     return fail(no_card(engine.snapshot(), pci));
 }
 
-void list_firmware(Engine& engine, FirmwareQuery& query, Call const& call, http::Respond respond) {
-    query.ask([&engine, call, respond = std::move(respond)](Cards const& cards) {
-        if (!*cards) return respond(refusal(call, cards->error()));
-        auto const now = engine.snapshot();
-        auto items = nlohmann::json::array();
-        for (auto const& card : **cards) items.push_back(firmware_json(now, card));
-        respond(list_response(std::move(items)));
+Result<http::Response> list_firmware(Engine const& engine, Cards const& cards) {
+    if (!*cards) return fail(cards->error());
+    auto const now = engine.snapshot();
+    std::vector<FirmwareView> views;
+    for (auto const& card : **cards) views.push_back(view_of(now, card));
+    return list_response(views);
+}
+
+Result<Query<http::Response>> show_firmware(Engine const& engine, FirmwareQuery& query,
+                                            Call const& call) {
+    VFMGR_TRY(auto const pci, pf_id(call));
+    return query.query().then([&engine, pci](Cards const& cards) -> Result<http::Response> {
+        VFMGR_TRY(auto const card, card_of(engine, cards, pci));
+        return json_response(200, view_of(engine.snapshot(), card));
     });
 }
 
-void show_firmware(Engine& engine, FirmwareQuery& query, Call const& call, http::Respond respond) {
-    auto const pci = pf_id(call);
-    if (!pci) return respond(refusal(call, pci.error()));
-    query.ask([&engine, call, pci = *pci, respond = std::move(respond)](Cards const& cards) {
-        auto const card = card_of(engine, *cards, pci);
-        respond(card ? json_response(200, firmware_json(engine.snapshot(), *card))
-                     : refusal(call, card.error()));
-    });
-}
-
-void change_firmware(Engine& engine, FirmwareQuery& query, Call const& call,
-                     http::Respond respond) {
-    auto const pci = pf_id(call);
-    if (!pci) return respond(refusal(call, pci.error()));
-    auto const requested = from_json_text<FirmwareRequest>(call.request.body);
-    if (!requested) return respond(refusal(call, requested.error()));
-    query.ask([&engine, call, pci = *pci, settings = requested->settings,
-               respond = std::move(respond)](Cards const& cards) {
-        auto const card = card_of(engine, *cards, pci);
-        if (!card) return respond(refusal(call, card.error()));
-        submit(engine, call, ChangeFirmware{settings, *card}, respond, [&engine, card = *card] {
-            return json_response(200, firmware_json(engine.snapshot(), card));
+Result<Query<Change>> change_firmware(Engine const& engine, FirmwareQuery& query,
+                                      Call const& call) {
+    VFMGR_TRY(auto const pci, pf_id(call));
+    VFMGR_TRY(auto const requested, from_json_text<FirmwareRequest>(call.request.body));
+    return query.query().then(
+        [&engine, pci, settings = requested.settings](Cards const& cards) -> Result<Change> {
+            VFMGR_TRY(auto const card, card_of(engine, cards, pci));
+            return Change{ChangeFirmware{settings, card}, [card](Call const&, Snapshot const& now) {
+                              return json_response(200, view_of(now, card));
+                          }};
         });
-    });
 }
 
 }  // namespace
@@ -85,19 +75,17 @@ void change_firmware(Engine& engine, FirmwareQuery& query, Call const& call,
 std::vector<Route> firmware_routes(Engine& engine, FirmwareQuery& query) {
     return {
         {"GET", "/v1/host/firmware", Role::viewer,
-         [&engine, &query](Call const& call, http::Respond respond) {
-             list_firmware(engine, query, call, std::move(respond));
+         [&engine, &query](Call const&, Snapshot const&) {
+             return query.query().then(std::bind_front(list_firmware, std::cref(engine)));
          }},
         {"GET", "/v1/pfs/{pci}/firmware", Role::viewer,
-         [&engine, &query](Call const& call, http::Respond respond) {
-             show_firmware(engine, query, call, std::move(respond));
+         [&engine, &query](Call const& call, Snapshot const&) {
+             return show_firmware(engine, query, call);
          }},
         {"PUT",
          "/v1/pfs/{pci}/firmware",
          Role::admin,
-         [&engine, &query](Call const& call, http::Respond respond) {
-             change_firmware(engine, query, call, std::move(respond));
-         },
+         [&engine, &query](Call const& call) { return change_firmware(engine, query, call); },
          {"dry_run"}},
     };
 }

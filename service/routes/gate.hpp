@@ -3,9 +3,9 @@
 // and audits it.
 #pragma once
 
-#include "service/audit_trail.hpp"
 #include "service/config.hpp"
 #include "service/routes/router.hpp"
+#include "vfmgr/engine/audit_trail.hpp"
 #include "vfmgr/engine/engine.hpp"
 
 namespace vfmgr {

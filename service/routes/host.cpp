@@ -8,32 +8,35 @@
 #include "vfmgr/machine/rdma_names.hpp"
 
 namespace vfmgr {
+namespace {
+
+using Facts = HostChecks::Shared;
+
+Result<http::Response> show_checks(Facts const& facts) {
+    return json_response(200, checks::diagnose(*facts));
+}
+
+Result<http::Response> list_rdma(Facts const& facts) {
+    return list_response(checks::rdma_names(checks::read_machine(*facts)));
+}
+
+// The facts that the checks read, without secrets: vfctl doctor --from reaches the same verdicts
+// from them on another machine. For admins only: they name VMs and addresses.
+Result<http::Response> show_bundle(Facts const& facts) {
+    return http::Response{.body = checks::to_bundle(checks::without_secrets(*facts))};
+}
+
+}  // namespace
 
 std::vector<Route> host_routes(HostChecks& checks) {
+    auto const on_facts = [&checks](auto answer) {
+        return
+            [&checks, answer](Call const&, Snapshot const&) { return checks.query().then(answer); };
+    };
     return {
-        {"GET", "/v1/host/checks", Role::viewer,
-         [&checks](Call const&, http::Respond respond) {
-             checks.ask([respond = std::move(respond)](HostChecks::Shared const& facts) {
-                 respond(json_response(200, checks::diagnose(*facts)));
-             });
-         }},
-        {"GET", "/v1/host/rdma", Role::viewer,
-         [&checks](Call const&, http::Respond respond) {
-             checks.ask([respond = std::move(respond)](HostChecks::Shared const& facts) {
-                 auto items = nlohmann::json::array();
-                 for (auto const& name : checks::rdma_names(checks::read_machine(*facts)))
-                     items.push_back(name);
-                 respond(list_response(std::move(items)));
-             });
-         }},
-        // The facts that the checks read, without secrets: vfctl doctor --from reaches the same
-        // verdicts from them on another machine. For admins only: they name VMs and addresses.
-        {"GET", "/v1/host/bundle", Role::admin,
-         [&checks](Call const&, http::Respond respond) {
-             checks.ask([respond = std::move(respond)](HostChecks::Shared const& facts) {
-                 respond({.body = checks::to_bundle(checks::without_secrets(*facts))});
-             });
-         }},
+        {"GET", "/v1/host/checks", Role::viewer, on_facts(show_checks)},
+        {"GET", "/v1/host/rdma", Role::viewer, on_facts(list_rdma)},
+        {"GET", "/v1/host/bundle", Role::admin, on_facts(show_bundle)},
     };
 }
 

@@ -2,6 +2,8 @@
 // The host's end for rping, ibv_rc_pingpong and perftest in one VM: opens, shows and closes it.
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "api/types/json.hpp"
 #include "service/guest/access.hpp"
 #include "service/routes/api.hpp"
@@ -17,69 +19,55 @@ Error not_open(std::string const& attachment) {
             fmt::format("serve them: vfctl interop open {}", attachment)};
 }
 
-void open_interop(Engine& engine, InteropResponder& responder, Call const& call,
-                  http::Respond respond) {
+Result<Query<http::Response>> open_interop(InteropResponder& responder, Call const& call,
+                                           Snapshot const& now) {
     auto const& body = call.request.body;
-    auto const request = from_json_text<InteropRequest>(body.empty() ? "{}" : body);
-    if (!request) return respond(refusal(call, request.error()));
-    auto permit = interop_permit(engine.snapshot(), call.ids.at("id"));
-    if (!permit) return respond(refusal(call, permit.error()));
-    auto const dry_run = is_dry_run(call);
-    if (!dry_run) return respond(refusal(call, dry_run.error()));
-    if (*dry_run)
-        return respond(dry_run_response({fmt::format(
+    VFMGR_TRY(auto const request, from_json_text<InteropRequest>(body.empty() ? "{}" : body));
+    VFMGR_TRY(auto const permit, interop_permit(now, call.ids.at("id")));
+    VFMGR_TRY(bool const dry_run, is_true(call, "dry_run"));
+    if (dry_run)
+        return dry_run_response({fmt::format(
             "rping, ibv_rc_pingpong and perftest are served for {} s at {}, to {} only",
-            request->seconds, to_string(permit->host_address), to_string(permit->peer_address))}));
-    responder.open(
-        std::move(*permit), *request,
-        [call, respond = std::move(respond)](Result<InteropWindow> const& opened) {
-            respond(opened ? json_response(200, *opened) : refusal(call, opened.error()));
+            request.seconds, to_string(permit.host_address), to_string(permit.peer_address))});
+    using Opened = Query<InteropWindow>;
+    return Opened([&responder, permit, request](Client const&, Opened::Answer answer) {
+               responder.open(permit, request, std::move(answer));
+           })
+        .then([](InteropWindow const& opened) -> Result<http::Response> {
+            return json_response(200, opened);
         });
 }
 
-http::Response show_interop(InteropResponder const& responder, Call const& call) {
-    auto const found = responder.find(call.ids.at("id"));
-    return found ? json_response(200, *found) : refusal(call, not_open(call.ids.at("id")));
+Result<http::Response> show_interop(InteropResponder const& responder, Call const& call,
+                                    Snapshot const&) {
+    auto const& id = call.ids.at("id");
+    if (auto const found = responder.find(id)) return json_response(200, *found);
+    return fail(not_open(id));
 }
 
-void close_interop(InteropResponder& responder, Call const& call, http::Respond respond) {
-    auto const dry_run = is_dry_run(call);
-    if (!dry_run) return respond(refusal(call, dry_run.error()));
-    if (*dry_run)
-        return respond(responder.find(call.ids.at("id"))
-                           ? dry_run_response({"the interop clients are no longer served"})
-                           : refusal(call, not_open(call.ids.at("id"))));
-    responder.close(call.ids.at("id"), [call, respond = std::move(respond)](bool closed) {
-        if (!closed) return respond(refusal(call, not_open(call.ids.at("id"))));
-        http::Response response;
-        response.status = 204;
-        respond(std::move(response));
+Result<Query<http::Response>> close_interop(InteropResponder& responder, Call const& call,
+                                            Snapshot const&) {
+    auto const& id = call.ids.at("id");
+    VFMGR_TRY(bool const dry_run, is_true(call, "dry_run"));
+    if (dry_run && !responder.find(id)) return fail(not_open(id));
+    if (dry_run) return dry_run_response({"the interop clients are no longer served"});
+    using Closed = Query<http::Response>;
+    return Closed([&responder, id](Client const&, Closed::Answer const& answer) {
+        responder.close(id, [id, answer](bool closed) {
+            closed ? answer(no_content()) : answer(fail(not_open(id)));
+        });
     });
 }
 
 }  // namespace
 
-std::vector<Route> interop_routes(Engine& engine, InteropResponder& responder) {
+std::vector<Route> interop_routes(InteropResponder& responder) {
     auto const* const path = "/v1/attachments/{id}/interop";
+    auto const of = std::ref(responder);
     return {
-        {"GET", path, Role::viewer,
-         [&responder](Call const& call, http::Respond respond) {
-             respond(show_interop(responder, call));
-         }},
-        {"PUT",
-         path,
-         Role::operator_,
-         [&engine, &responder](Call const& call, http::Respond respond) {
-             open_interop(engine, responder, call, std::move(respond));
-         },
-         {"dry_run"}},
-        {"DELETE",
-         path,
-         Role::operator_,
-         [&responder](Call const& call, http::Respond respond) {
-             close_interop(responder, call, std::move(respond));
-         },
-         {"dry_run"}},
+        {"GET", path, Role::viewer, std::bind_front(show_interop, of)},
+        {"PUT", path, Role::operator_, std::bind_front(open_interop, of), {"dry_run"}},
+        {"DELETE", path, Role::operator_, std::bind_front(close_interop, of), {"dry_run"}},
     };
 }
 

@@ -11,63 +11,30 @@ namespace {
 constexpr std::uint32_t wait_seconds_max = 60;
 constexpr std::size_t operations_listed_max = 500;
 
-Error no_operation(std::string const& id) {
-    return {Problem::not_found, fmt::format("there is no operation {}", id),
-            "operations are kept for 30 days; GET /v1/operations lists them"};
-}
-
-Error crowded(Call const& call) {
-    return {Problem::unavailable,
-            fmt::format("{} requests of {} already wait for operations", watchers_each_max,
-                        call.who.name),
-            "wait for one of them to be answered, or ask without wait"};
-}
-
-Client client_of(Call const& call) {
-    auto const& presence = call.request.presence;
-    if (!presence) return {call.who.name, {}};
-    return {call.who.name, {presence, &presence->gone}};
-}
-
 // Answers when the operation has ended, or with its state when the wait is over.
-void show_operation(Engine& engine, Clock& clock, Call const& call, http::Respond respond) {
-    auto const wait = whole_number(call, "wait", {0, wait_seconds_max, 0});
-    if (!wait) return respond(refusal(call, wait.error()));
-    auto const deadline = clock.steady_now() + std::chrono::seconds(*wait);
-    auto const ready = [call, respond](Control::State& state, Watch how) {
-        if (how == Watch::crowded) return respond(refusal(call, crowded(call))), true;
-        auto const operation = state.store.operation(call.ids.at("id"));
-        if (!operation) return respond(refusal(call, operation.error())), true;
-        if (!*operation) return respond(refusal(call, no_operation(call.ids.at("id")))), true;
-        if (!finished(**operation) && how != Watch::expired) return false;
-        respond(json_response(200, **operation));
-        return true;
-    };
-    auto const taken = engine.control().watch(client_of(call), deadline, ready);
-    if (!taken) respond(refusal(call, taken.error()));
-}
-
-void list_operations(Engine& engine, Call const& call, http::Respond respond) {
-    answer_in_turn(engine, call, std::move(respond), [call](Control::State& state) {
-        auto const all = state.store.operations(operations_listed_max);
-        return all ? list_response(*all) : refusal(call, all.error());
-    });
+Result<Query<http::Response>> show_operation(Engine& engine, Call const& call) {
+    VFMGR_TRY(auto const wait, whole_number(call, "wait", {0, wait_seconds_max, 0}));
+    auto const& id = call.ids.at("id");
+    return engine.operation(id, std::chrono::seconds(wait))
+        .then([id](std::optional<Operation> const& operation) -> Result<http::Response> {
+            if (operation) return json_response(200, *operation);
+            return fail(Problem::not_found, fmt::format("there is no operation {}", id),
+                        "operations are kept for 30 days; GET /v1/operations lists them");
+        });
 }
 
 }  // namespace
 
-std::vector<Route> operation_routes(Engine& engine, Clock& clock) {
+std::vector<Route> operation_routes(Engine& engine) {
     return {
         {"GET", "/v1/operations", Role::viewer,
-         [&engine](Call const& call, http::Respond respond) {
-             list_operations(engine, call, std::move(respond));
+         [&engine](Call const&, Snapshot const&) {
+             return listed(engine.operations(operations_listed_max));
          }},
         {"GET",
          "/v1/operations/{id}",
          Role::viewer,
-         [&engine, &clock](Call const& call, http::Respond respond) {
-             show_operation(engine, clock, call, std::move(respond));
-         },
+         [&engine](Call const& call, Snapshot const&) { return show_operation(engine, call); },
          {"wait"}},
     };
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "api/types/json.hpp"
@@ -22,54 +23,46 @@ Attachments attachments_of(DesiredState const& desired) {
     return attachments;
 }
 
-// Adds a VF's attachment and quarantine to its state.
-nlohmann::json vf_json(DesiredState const& desired, Attachments const& attachments,
-                       PciAddress const& pf, VfState const& vf) {
-    nlohmann::json out = vf;
-    auto const attachment = attachments.find(VfId{pf, vf.index});
-    bool const attached = attachment != attachments.end();
-    out["attachment"] = attached ? nlohmann::json(attachment->second->id) : nullptr;
-    out["vm"] = attached ? nlohmann::json(attachment->second->vm) : nullptr;
-    auto const quarantine = desired.quarantine.find(VfId{pf, vf.index});
-    out["quarantine"] = nullptr;
-    if (quarantine != desired.quarantine.end())
-        out["quarantine"] = {{"reason", quarantine->second.reason},
-                             {"residue", quarantine->second.residue},
-                             {"vm", quarantine->second.attachment.vm},
-                             {"since", to_rfc3339(quarantine->second.since)}};
-    return out;
-}
-
-nlohmann::json vfs_json(DesiredState const& desired, Attachments const& attachments,
-                        PfState const& pf) {
-    auto vfs = nlohmann::json::array();
-    for (auto const& vf : pf.vfs) vfs.push_back(vf_json(desired, attachments, pf.info.pci, vf));
-    return vfs;
-}
-
-nlohmann::json standing_json(Snapshot const& now, PciAddress const& pf) {
-    auto const standing = standing_of(now.host->kernel, *now.desired, pf);
-    nlohmann::json out{{"is", enum_name(standing.is)}, {"detail", nullptr}, {"remedy", nullptr}};
-    if (auto const trouble = standing_trouble(standing, pf)) {
-        out["detail"] = trouble->detail;
-        out["remedy"] = trouble->remedy;
+VfView view_of(DesiredState const& desired, Attachments const& attachments, PciAddress const& pf,
+               VfState const& vf) {
+    VfId const id{pf, vf.index};
+    VfView view{vf, {}, {}, {}};
+    if (auto const attachment = attachments.find(id); attachment != attachments.end()) {
+        view.attachment = attachment->second->id;
+        view.vm = attachment->second->vm;
     }
-    return out;
+    if (auto const found = desired.quarantine.find(id); found != desired.quarantine.end()) {
+        auto const& why = found->second;
+        view.quarantine = {why.reason, why.residue, why.attachment.vm, why.since};
+    }
+    return view;
 }
 
-nlohmann::json pf_json(Snapshot const& now, Attachments const& attachments, PfState const& pf) {
+std::vector<VfView> views_of_vfs(DesiredState const& desired, Attachments const& attachments,
+                                 PfState const& pf) {
+    std::vector<VfView> views;
+    for (auto const& vf : pf.vfs) views.push_back(view_of(desired, attachments, pf.info.pci, vf));
+    return views;
+}
+
+PfView view_of(Snapshot const& now, Attachments const& attachments, PfState pf) {
     auto const& desired = *now.desired;
-    nlohmann::json out = pf;
-    out["standing"] = standing_json(now, pf.info.pci);
-    out["vfs"] = vfs_json(desired, attachments, pf);
-    auto const managed = desired.pfs.find(pf.info.pci);
-    out["spec"] = nullptr;
-    out["revision"] = 0;
-    if (managed != desired.pfs.end()) {
-        out["spec"] = managed->second.spec;
-        out["revision"] = managed->second.revision;
+    PfView view;
+    view.vfs = views_of_vfs(desired, attachments, pf);
+    pf.vfs.clear();
+    auto const pci = pf.info.pci;
+    view.pf = std::move(pf);
+    auto const standing = standing_of(now.host->kernel, desired, pci);
+    view.standing.is = standing.is;
+    if (auto const trouble = standing_trouble(standing, pci)) {
+        view.standing.detail = trouble->detail;
+        view.standing.remedy = trouble->remedy;
     }
-    return out;
+    if (auto const managed = desired.pfs.find(pci); managed != desired.pfs.end()) {
+        view.spec = managed->second.spec;
+        view.revision = managed->second.revision;
+    }
+    return view;
 }
 
 Error no_pf(std::string const& pci) {
@@ -102,211 +95,137 @@ Result<PfState> named_pf(Call const& call, Snapshot const& now) {
     return fail(no_pf(to_string(pci)));
 }
 
-void list_pfs(Engine& engine, http::Respond const& respond) {
-    auto const now = engine.snapshot();
-    auto items = nlohmann::json::array();
+http::Response list_pfs(Call const&, Snapshot const& now) {
     auto const attachments = attachments_of(*now.desired);
     auto pfs = now.host->kernel.pfs;
     for (auto const& pci : kept_pfs(*now.desired))
         if (!pfs.contains(pci)) pfs.emplace(pci, missing_pf(now, pci));
-    for (auto const& [pci, pf] : pfs) items.push_back(pf_json(now, attachments, pf));
-    respond(list_response(std::move(items)));
+    std::vector<PfView> views;
+    for (auto& [pci, pf] : pfs) views.push_back(view_of(now, attachments, std::move(pf)));
+    return list_response(views);
 }
 
-http::Response show_pf(Engine& engine, Call const& call) {
-    auto const now = engine.snapshot();
-    auto const pf = named_pf(call, now);
-    if (!pf) return refusal(call, pf.error());
-    return json_response(200, pf_json(now, attachments_of(*now.desired), *pf));
+Result<http::Response> show_pf(Call const& call, Snapshot const& now) {
+    VFMGR_TRY(auto pf, named_pf(call, now));
+    return json_response(200, view_of(now, attachments_of(*now.desired), std::move(pf)));
 }
 
-http::Response show_spec(Engine& engine, Call const& call) {
-    auto const now = engine.snapshot();
-    auto const pf = named_pf(call, now);
-    if (!pf) return refusal(call, pf.error());
-    auto const managed = now.desired->pfs.find(pf->info.pci);
+Result<http::Response> show_spec(Call const& call, Snapshot const& now) {
+    VFMGR_TRY(auto const pf, named_pf(call, now));
+    auto const managed = now.desired->pfs.find(pf.info.pci);
     // An unmanaged PF is only observed.
-    PfSpec const observed{PfMode::observe, {}, {}};
-    bool const known = managed != now.desired->pfs.end();
-    auto response = json_response(200, known ? managed->second.spec : observed);
-    response.headers["ETag"] = fmt::format("\"{}\"", known ? managed->second.revision : 0);
-    return response;
+    if (managed == now.desired->pfs.end())
+        return with_etag(json_response(200, PfSpec{PfMode::observe, {}, {}}), 0);
+    return with_etag(json_response(200, managed->second.spec), managed->second.revision);
 }
 
-http::Response show_vf(Engine& engine, Call const& call) {
-    auto const now = engine.snapshot();
-    auto const pf = named_pf(call, now);
-    if (!pf) return refusal(call, pf.error());
-    auto const index = vf_index(call);
-    if (!index) return refusal(call, index.error());
-    for (auto const& vf : pf->vfs)
-        if (vf.index == *index)
-            return json_response(
-                200, vf_json(*now.desired, attachments_of(*now.desired), pf->info.pci, vf));
-    return refusal(
-        call, Error{Problem::not_found, fmt::format("{} has no VF {}", pf->info.ifname, *index),
-                    fmt::format("it has {} VFs: GET /v1/pfs/{}/vfs lists them", pf->info.num_vfs,
-                                to_string(pf->info.pci))});
+Result<http::Response> list_vfs(Call const& call, Snapshot const& now) {
+    VFMGR_TRY(auto const pf, named_pf(call, now));
+    return list_response(views_of_vfs(*now.desired, attachments_of(*now.desired), pf));
 }
 
-void replace_spec(Engine& engine, Call const& call, http::Respond respond) {
-    auto const pci = pf_id(call);
-    if (!pci) return respond(refusal(call, pci.error()));
-    auto spec = from_json_text<PfSpec>(call.request.body);
-    if (!spec) return respond(refusal(call, spec.error()));
-    submit(engine, call, ReplacePfSpec{*pci, std::move(*spec)}, std::move(respond),
-           [&engine, call] { return show_spec(engine, call); });
+Result<http::Response> show_vf(Call const& call, Snapshot const& now) {
+    VFMGR_TRY(auto const pf, named_pf(call, now));
+    VFMGR_TRY(auto const index, vf_index(call));
+    auto const& pci = pf.info.pci;
+    auto const vf = std::ranges::find(pf.vfs, index, &VfState::index);
+    if (vf == pf.vfs.end())
+        return fail(Problem::not_found, fmt::format("{} has no VF {}", pf.info.ifname, index),
+                    fmt::format("it has {} VFs: GET /v1/pfs/{}/vfs lists them", pf.info.num_vfs,
+                                to_string(pci)));
+    return json_response(200, view_of(*now.desired, attachments_of(*now.desired), pci, *vf));
 }
 
-void forget(Engine& engine, Call const& call, http::Respond respond) {
-    auto const pci = pf_id(call);
-    if (!pci) return respond(refusal(call, pci.error()));
-    submit(engine, call, ForgetPf{*pci}, std::move(respond),
-           [&engine, call] { return show_spec(engine, call); });
+Result<Change> replace_spec(Call const& call) {
+    VFMGR_TRY(auto const pci, pf_id(call));
+    VFMGR_TRY(auto spec, from_json_text<PfSpec>(call.request.body));
+    return Change{ReplacePfSpec{pci, std::move(spec)}, show_spec};
 }
 
-// Runs a command on the PF in the path, after which there may be nothing left to show of it.
-template <class Command>
-void command_pf(Engine& engine, Call const& call, http::Respond respond) {
-    auto const pci = pf_id(call);
-    if (!pci) return respond(refusal(call, pci.error()));
-    submit(engine, call, Command{*pci}, std::move(respond),
-           [&engine, call] { return show_pf(engine, call); });
+Result<Change> forget(Call const& call) {
+    VFMGR_TRY(auto const pci, pf_id(call));
+    return Change{ForgetPf{pci}, show_spec};
 }
 
-struct RekeyRequest {
-    PciAddress to;
-};
-template <class F, Of<RekeyRequest> V>
-void fields(F& f, V& request) {
-    f.value("to", request.to);
+// After these two there may be nothing left to show of the PF.
+Result<Change> end_gone(Call const& call) {
+    VFMGR_TRY(auto const pci, pf_id(call));
+    return Change{EndGonePf{pci}, show_pf};
 }
 
-void rekey(Engine& engine, Call const& call, http::Respond respond) {
-    auto const pci = pf_id(call);
-    if (!pci) return respond(refusal(call, pci.error()));
-    auto const request = from_json_text<RekeyRequest>(call.request.body);
-    if (!request) return respond(refusal(call, request.error()));
-    submit(engine, call, RekeyPf{*pci, request->to}, std::move(respond),
-           [&engine, call] { return show_pf(engine, call); });
+Result<Change> confirm_gone(Call const& call) {
+    VFMGR_TRY(auto const pci, pf_id(call));
+    return Change{ConfirmGonePf{pci}, show_pf};
 }
 
-void lift_quarantine(Engine& engine, Call const& call, http::Respond respond) {
-    auto const pci = pf_id(call);
-    if (!pci) return respond(refusal(call, pci.error()));
-    auto const index = vf_index(call);
-    if (!index) return respond(refusal(call, index.error()));
-    submit(engine, call, LiftQuarantine{VfId{*pci, *index}}, std::move(respond),
-           [&engine, call] { return show_vf(engine, call); });
+Result<Change> rekey(Call const& call) {
+    VFMGR_TRY(auto const pci, pf_id(call));
+    VFMGR_TRY(auto const request, from_json_text<RekeyRequest>(call.request.body));
+    return Change{RekeyPf{pci, request.to}, show_pf};
 }
 
-// A PF's own events are in the history of every VF; only events with a VF prove that it existed.
-bool is_of_vf(HistoryEvent const& event) {
-    return event.vf.has_value();
+Result<VfId> vf_id(Call const& call) {
+    VFMGR_TRY(auto const pci, pf_id(call));
+    VFMGR_TRY(auto const index, vf_index(call));
+    return VfId{pci, index};
 }
-bool is_of_vf(Verification const&) {
-    return true;
+
+Result<Change> lift_quarantine(Call const& call) {
+    VFMGR_TRY(auto const vf, vf_id(call));
+    return Change{LiftQuarantine{vf}, show_vf};
 }
 
 // Lists the store's records of a VF, including a VF that no longer exists: they outlive it.
-template <class Read>
-void list_of_vf(Engine& engine, Call const& call, std::string_view of_it, Read read,
-                http::Respond respond) {
-    auto const pci = pf_id(call);
-    if (!pci) return respond(refusal(call, pci.error()));
-    auto const index = vf_index(call);
-    if (!index) return respond(refusal(call, index.error()));
-    answer_in_turn(engine, call, std::move(respond),
-                   [&engine, call, of_it, read, vf = VfId{*pci, *index}](Control::State& state) {
-                       auto const all = read(state.store, vf);
-                       if (!all) return refusal(call, all.error());
-                       bool const any =
-                           std::ranges::any_of(*all, [](auto const& one) { return is_of_vf(one); });
-                       if (!any && !find_vf(*engine.snapshot().host, vf))
-                           return refusal(call, Error{Problem::not_found,
-                                                      fmt::format("there is no VF {} and no {} it",
-                                                                  to_string(vf), of_it),
-                                                      "GET /v1/pfs lists those of this host"});
-                       return list_response(*all);
-                   });
+// `proves` tells which of them prove that it existed.
+template <class Record>
+Query<http::Response> list_of_vf(Query<std::vector<Record>> const& query, Snapshot const& now,
+                                 VfId const& vf, std::string_view of_it,
+                                 bool (*proves)(Record const&)) {
+    bool const exists = find_vf(*now.host, vf) != nullptr;
+    return query.then(
+        [vf, of_it, proves, exists](std::vector<Record> const& all) -> Result<http::Response> {
+            if (!exists && std::ranges::none_of(all, proves))
+                return fail(Problem::not_found,
+                            fmt::format("there is no VF {} and no {} it", to_string(vf), of_it),
+                            "GET /v1/pfs lists those of this host");
+            return list_response(all);
+        });
 }
 
-http::Response list_vfs(Engine& engine, Call const& call) {
-    auto const now = engine.snapshot();
-    auto const pf = named_pf(call, now);
-    if (!pf) return refusal(call, pf.error());
-    return list_response(vfs_json(*now.desired, attachments_of(*now.desired), *pf));
+Result<Query<http::Response>> list_vf_verifications(Engine& engine, Call const& call,
+                                                    Snapshot const& now) {
+    VFMGR_TRY(auto const vf, vf_id(call));
+    return list_of_vf<Verification>(engine.verifications(vf), now, vf, "run of",
+                                    [](Verification const&) { return true; });
+}
+
+// A PF's own events are in the history of every VF; only events with a VF prove that it existed.
+Result<Query<http::Response>> list_history(Engine& engine, Call const& call, Snapshot const& now) {
+    VFMGR_TRY(auto const vf, vf_id(call));
+    return list_of_vf<HistoryEvent>(engine.events(vf), now, vf, "history of",
+                                    [](HistoryEvent const& event) { return event.vf.has_value(); });
 }
 
 }  // namespace
 
 std::vector<Route> pf_routes(Engine& engine) {
+    auto const of = std::ref(engine);
+    std::string const pf = "/v1/pfs/{pci}";
+    std::string const vf = pf + "/vfs/{index}";
     return {
-        {"GET", "/v1/pfs", Role::viewer,
-         [&engine](Call const&, http::Respond respond) { list_pfs(engine, respond); }},
-        {"GET", "/v1/pfs/{pci}", Role::viewer,
-         [&engine](Call const& call, http::Respond respond) { respond(show_pf(engine, call)); }},
-        {"GET", "/v1/pfs/{pci}/spec", Role::viewer,
-         [&engine](Call const& call, http::Respond respond) { respond(show_spec(engine, call)); }},
-        {"PUT",
-         "/v1/pfs/{pci}/spec",
-         Role::admin,
-         [&engine](Call const& call, http::Respond respond) {
-             replace_spec(engine, call, std::move(respond));
-         },
-         {"dry_run"}},
-        {"DELETE",
-         "/v1/pfs/{pci}/spec",
-         Role::admin,
-         [&engine](Call const& call, http::Respond respond) {
-             forget(engine, call, std::move(respond));
-         },
-         {"dry_run"}},
-        {"POST",
-         "/v1/pfs/{pci}/gone",
-         Role::admin,
-         [&engine](Call const& call, http::Respond respond) {
-             command_pf<EndGonePf>(engine, call, std::move(respond));
-         },
-         {"dry_run"}},
-        {"POST",
-         "/v1/pfs/{pci}/confirm-gone",
-         Role::admin,
-         [&engine](Call const& call, http::Respond respond) {
-             command_pf<ConfirmGonePf>(engine, call, std::move(respond));
-         },
-         {"dry_run"}},
-        {"POST",
-         "/v1/pfs/{pci}/rekey",
-         Role::admin,
-         [&engine](Call const& call, http::Respond respond) {
-             rekey(engine, call, std::move(respond));
-         },
-         {"dry_run"}},
-        {"GET", "/v1/pfs/{pci}/vfs", Role::viewer,
-         [&engine](Call const& call, http::Respond respond) { respond(list_vfs(engine, call)); }},
-        {"GET", "/v1/pfs/{pci}/vfs/{index}", Role::viewer,
-         [&engine](Call const& call, http::Respond respond) { respond(show_vf(engine, call)); }},
-        {"GET", "/v1/pfs/{pci}/vfs/{index}/verifications", Role::viewer,
-         [&engine](Call const& call, http::Respond respond) {
-             list_of_vf(
-                 engine, call, "run of",
-                 [](Store& store, VfId const& vf) { return store.verifications(vf); },
-                 std::move(respond));
-         }},
-        {"GET", "/v1/pfs/{pci}/vfs/{index}/history", Role::viewer,
-         [&engine](Call const& call, http::Respond respond) {
-             list_of_vf(
-                 engine, call, "history of",
-                 [](Store& store, VfId const& vf) { return store.events(vf); }, std::move(respond));
-         }},
-        {"DELETE",
-         "/v1/pfs/{pci}/vfs/{index}/quarantine",
-         Role::admin,
-         [&engine](Call const& call, http::Respond respond) {
-             lift_quarantine(engine, call, std::move(respond));
-         },
-         {"dry_run"}},
+        {"GET", "/v1/pfs", Role::viewer, list_pfs},
+        {"GET", pf, Role::viewer, show_pf},
+        {"GET", pf + "/spec", Role::viewer, show_spec},
+        {"PUT", pf + "/spec", Role::admin, replace_spec, {"dry_run"}},
+        {"DELETE", pf + "/spec", Role::admin, forget, {"dry_run"}},
+        {"POST", pf + "/gone", Role::admin, end_gone, {"dry_run"}},
+        {"POST", pf + "/confirm-gone", Role::admin, confirm_gone, {"dry_run"}},
+        {"POST", pf + "/rekey", Role::admin, rekey, {"dry_run"}},
+        {"GET", pf + "/vfs", Role::viewer, list_vfs},
+        {"GET", vf, Role::viewer, show_vf},
+        {"GET", vf + "/verifications", Role::viewer, std::bind_front(list_vf_verifications, of)},
+        {"GET", vf + "/history", Role::viewer, std::bind_front(list_history, of)},
+        {"DELETE", vf + "/quarantine", Role::admin, lift_quarantine, {"dry_run"}},
     };
 }
 

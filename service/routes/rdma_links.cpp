@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "api/types/json.hpp"
 #include "service/routes/api.hpp"
@@ -12,74 +13,46 @@
 namespace vfmgr {
 namespace {
 
-std::vector<RdmaLink> links_of(Engine const& engine) {
-    auto const now = engine.snapshot();
-    return rdma_links(*now.host, *now.desired, engine.trusted_netdevs());
+std::vector<RdmaLink> links_of(Snapshot const& now, TrustedNetdevs const& trusted) {
+    return rdma_links(*now.host, *now.desired, trusted);
 }
 
-http::Response show_link(Engine& engine, Call const& call) {
+Result<http::Response> show_link(TrustedNetdevs const& trusted, Call const& call,
+                                 Snapshot const& now) {
     auto const& name = call.ids.at("name");
-    auto const all = links_of(engine);
+    auto const all = links_of(now, trusted);
     auto const link = std::ranges::find(all, name, &RdmaLink::name);
     if (link == all.end())
-        return refusal(call,
-                       Error{Problem::not_found, fmt::format("there is no RDMA link {}", name),
-                             "GET /v1/rdma-links lists those of this host"});
-    auto response = json_response(200, *link);
-    response.headers["ETag"] = fmt::format("\"{}\"", link->revision);
-    return response;
+        return fail(Problem::not_found, fmt::format("there is no RDMA link {}", name),
+                    "GET /v1/rdma-links lists those of this host");
+    return with_etag(json_response(200, *link), link->revision);
 }
 
-void add_link(Engine& engine, Call const& call, http::Respond respond) {
-    auto const spec = from_json_text<RdmaLinkSpec>(call.request.body);
-    if (!spec) return respond(refusal(call, spec.error()));
-    submit(engine, call, AddLink{{call.ids.at("name"), spec->type, spec->ifname}},
-           std::move(respond), [&engine, call] { return show_link(engine, call); });
+Result<Change> add_link(TrustedNetdevs const& trusted, Call const& call) {
+    VFMGR_TRY(auto const spec, from_json_text<RdmaLinkSpec>(call.request.body));
+    return Change{AddLink{{call.ids.at("name"), spec.type, spec.ifname}},
+                  std::bind_front(show_link, std::cref(trusted))};
 }
 
-Result<bool> is_forced(Call const& call) {
-    auto const it = call.request.query.find("force");
-    if (it == call.request.query.end() || it->second == "false") return false;
-    if (it->second == "true") return true;
-    return fail(Problem::invalid_request, fmt::format("force is true or false, not {}", it->second),
-                "use ?force=true");
-}
-
-void remove_link(Engine& engine, Call const& call, http::Respond respond) {
-    auto const force = is_forced(call);
-    if (!force) return respond(refusal(call, force.error()));
-    submit(engine, call, RemoveLink{{call.ids.at("name"), *force}}, std::move(respond), [] {
-        http::Response done;
-        done.status = 204;
-        return done;
-    });
+Result<Change> remove_link(Call const& call) {
+    VFMGR_TRY(bool const force, is_true(call, "force"));
+    return Change{RemoveLink{{call.ids.at("name"), force}},
+                  [](Call const&, Snapshot const&) { return no_content(); }};
 }
 
 }  // namespace
 
-std::vector<Route> rdma_link_routes(Engine& engine) {
+std::vector<Route> rdma_link_routes(Engine const& engine) {
     auto const* const path = "/v1/rdma-links/{name}";
+    auto const trusted = std::cref(engine.trusted_netdevs());
     return {
         {"GET", "/v1/rdma-links", Role::viewer,
-         [&engine](Call const&, http::Respond respond) {
-             respond(list_response(nlohmann::json(links_of(engine))));
+         [trusted](Call const&, Snapshot const& now) {
+             return list_response(links_of(now, trusted));
          }},
-        {"GET", path, Role::viewer,
-         [&engine](Call const& call, http::Respond respond) { respond(show_link(engine, call)); }},
-        {"PUT",
-         path,
-         Role::admin,
-         [&engine](Call const& call, http::Respond respond) {
-             add_link(engine, call, std::move(respond));
-         },
-         {"dry_run"}},
-        {"DELETE",
-         path,
-         Role::admin,
-         [&engine](Call const& call, http::Respond respond) {
-             remove_link(engine, call, std::move(respond));
-         },
-         {"dry_run", "force"}},
+        {"GET", path, Role::viewer, std::bind_front(show_link, trusted)},
+        {"PUT", path, Role::admin, std::bind_front(add_link, trusted), {"dry_run"}},
+        {"DELETE", path, Role::admin, remove_link, {"dry_run", "force"}},
     };
 }
 

@@ -2,6 +2,7 @@
 // The daemon's version and health, and the VMs that it knows.
 #include <fmt/format.h>
 
+#include "api/types/daemon.hpp"
 #include "api/types/json.hpp"
 #include "service/routes/api.hpp"
 #include "vfmgr/plan/drift.hpp"
@@ -9,65 +10,60 @@
 namespace vfmgr {
 namespace {
 
-nlohmann::json about() {
-    return {{"name", "vfmgr"},
-            {"version", VFMGR_VERSION},
-            {"api", "v1"},
-            {"features", {"networks", "dry_run", "verification", "rxe", "rdma_links"}},
-            {"links",
-             {"/v1/pfs", "/v1/vms", "/v1/attachments", "/v1/rdma-links", "/v1/operations",
-              "/v1/tokens"}}};
+http::Response about(Call const&, Snapshot const&) {
+    return json_response(200, About{"vfmgr",
+                                    VFMGR_VERSION,
+                                    "v1",
+                                    {"networks", "dry_run", "verification", "rxe", "rdma_links"},
+                                    {"/v1/pfs", "/v1/vms", "/v1/attachments", "/v1/rdma-links",
+                                     "/v1/operations", "/v1/tokens"}});
+}
+
+http::Response alive(Call const&, Snapshot const&) {
+    return json_response(200, {{"alive", true}});
 }
 
 // Ready means that the host was observed and libvirt answers. Recovery may still run; it refuses
 // changes to what it works on. Drift is reported separately and leaves the daemon ready.
-http::Response ready(Engine& engine) {
-    auto const now = engine.snapshot();
-    auto reasons = nlohmann::json::array();
-    if (now.host->hypervisor.stale) reasons.push_back("libvirt");
-    if (now.host->hypervisor.observed_at == Time{}) reasons.push_back("not observed yet");
+http::Response ready(Call const&, Snapshot const& now) {
+    ReadinessView readiness;
+    auto& reasons = readiness.not_ready;
+    if (now.host->hypervisor.stale) reasons.emplace_back("libvirt");
+    if (now.host->hypervisor.observed_at == Time{}) reasons.emplace_back("not observed yet");
     for (auto const& [pci, pf] : now.host->kernel.pfs)
         if (pf.stale) reasons.push_back(to_string(pci));
-    bool const well = reasons.empty();
-    return json_response(well ? 200 : 503, {{"ready", well},
-                                            {"not_ready", std::move(reasons)},
-                                            {"drift", find_drift(*now.host, *now.desired).size()}});
+    readiness.ready = reasons.empty();
+    readiness.drift = find_drift(*now.host, *now.desired).size();
+    return json_response(readiness.ready ? 200 : 503, readiness);
+}
+
+http::Response list_vms(Call const&, Snapshot const& now) {
+    std::vector<VmInfo> vms;
+    for (auto const& [uuid, vm] : now.host->hypervisor.vms) vms.push_back(vm);
+    return list_response(vms);
+}
+
+Result<http::Response> show_vm(Call const& call, Snapshot const& now) {
+    auto const& name = call.ids.at("vm");
+    if (auto const* const vm = find_vm(*now.host, name)) return json_response(200, *vm);
+    return fail(Problem::not_found, fmt::format("libvirt knows no VM {}", name),
+                "virsh list --all shows the VMs of this host");
 }
 
 }  // namespace
 
-std::vector<Route> root_routes(Engine& engine) {
+std::vector<Route> root_routes() {
     return {
-        {"GET", "/v1", Role::viewer,
-         [](Call const&, http::Respond respond) { respond(json_response(200, about())); }},
-        {"GET", "/livez", Role::viewer,
-         [](Call const&, http::Respond respond) {
-             respond(json_response(200, {{"alive", true}}));
-         }},
-        {"GET", "/readyz", Role::viewer,
-         [&engine](Call const&, http::Respond respond) { respond(ready(engine)); }},
+        {"GET", "/v1", Role::viewer, about},
+        {"GET", "/livez", Role::viewer, alive},
+        {"GET", "/readyz", Role::viewer, ready},
     };
 }
 
-std::vector<Route> vm_routes(Engine& engine) {
+std::vector<Route> vm_routes() {
     return {
-        {"GET", "/v1/vms", Role::viewer,
-         [&engine](Call const&, http::Respond respond) {
-             auto items = nlohmann::json::array();
-             auto const host = engine.snapshot().host;
-             for (auto const& [uuid, vm] : host->hypervisor.vms) items.push_back(vm);
-             respond(list_response(std::move(items)));
-         }},
-        {"GET", "/v1/vms/{vm}", Role::viewer,
-         [&engine](Call const& call, http::Respond respond) {
-             auto const host = engine.snapshot().host;
-             auto const* vm = find_vm(*host, call.ids.at("vm"));
-             respond(
-                 vm ? json_response(200, *vm)
-                    : refusal(call, Error{Problem::not_found,
-                                          fmt::format("libvirt knows no VM {}", call.ids.at("vm")),
-                                          "virsh list --all shows the VMs of this host"}));
-         }},
+        {"GET", "/v1/vms", Role::viewer, list_vms},
+        {"GET", "/v1/vms/{vm}", Role::viewer, show_vm},
     };
 }
 

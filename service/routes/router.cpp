@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "api/types/json.hpp"
 #include "api/types/text.hpp"
 
 namespace vfmgr {
@@ -108,6 +109,7 @@ Error needs_role(Call const& call, Role role) {
 }
 
 struct Table {
+    Engine& engine;
     std::vector<Route> routes;
     Gate gate;
 };
@@ -142,7 +144,7 @@ void dispatch(std::shared_ptr<Table const> const& table, http::Request request,
         return answer(refusal(*call, known.error()));
     if (auto other = http::refuse_other_media(call->request)) return answer(std::move(*other));
     try {
-        route->handle(*call, answer);
+        handle(table->engine, *route, *call, answer);
     } catch (std::exception const& bug) {
         answer(refusal(*call, Error{Problem::internal, bug.what(), "report this as a bug"}));
     }
@@ -150,8 +152,9 @@ void dispatch(std::shared_ptr<Table const> const& table, http::Request request,
 
 }  // namespace
 
-http::Handler router(std::vector<Route> routes, Gate gate) {
-    auto const table = std::make_shared<Table const>(Table{std::move(routes), std::move(gate)});
+http::Handler router(Engine& engine, std::vector<Route> routes, Gate gate) {
+    auto const table =
+        std::make_shared<Table const>(Table{engine, std::move(routes), std::move(gate)});
     return [table](http::Request request, http::Respond const& respond) {
         dispatch(table, std::move(request), respond);
     };
@@ -179,10 +182,18 @@ http::Response list_response(nlohmann::json items) {
 }
 
 http::Response dry_run_response(std::vector<std::string> notes) {
-    nlohmann::json plan{{"steps", nlohmann::json::array()},
-                        {"blast_radius", nlohmann::json::array()},
-                        {"notes", std::move(notes)}};
-    return json_response(200, {{"plan", std::move(plan)}});
+    return json_response(200, {{"plan", Plan{{}, {}, std::move(notes)}}});
+}
+
+http::Response no_content() {
+    http::Response response;
+    response.status = 204;
+    return response;
+}
+
+http::Response with_etag(http::Response response, std::uint64_t revision) {
+    response.headers["ETag"] = fmt::format("\"{}\"", revision);
+    return response;
 }
 
 Result<PciAddress> pf_id(Call const& call) {
@@ -196,12 +207,13 @@ Result<std::uint16_t> vf_index(Call const& call) {
                 "write it as in /v1/pfs/0000:3b:00.0/vfs/2");
 }
 
-Result<bool> is_dry_run(Call const& call) {
-    auto const it = call.request.query.find("dry_run");
+Result<bool> is_true(Call const& call, std::string const& name) {
+    auto const it = call.request.query.find(name);
     if (it == call.request.query.end() || it->second == "false") return false;
     if (it->second == "true") return true;
     return fail(Problem::invalid_request,
-                fmt::format("dry_run is true or false, not {}", it->second), "use ?dry_run=true");
+                fmt::format("{} is true or false, not {}", name, it->second),
+                fmt::format("use ?{}=true", name));
 }
 
 Result<std::optional<std::uint64_t>> if_match(Call const& call) {

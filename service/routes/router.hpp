@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One table of routes: method, path, role, handler. Denies by default. Runs on the io thread:
-// nothing here blocks; slow answers are sent later through the Respond.
+// nothing here blocks. Handlers parse, and say what is to be asked or changed; only the router
+// asks, submits and responds.
 #pragma once
 
 #include <chrono>
@@ -8,11 +9,13 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "api/http/http.hpp"
 #include "api/types/addresses.hpp"
 #include "service/auth/principal.hpp"
+#include "vfmgr/engine/engine.hpp"
 
 namespace vfmgr {
 
@@ -22,11 +25,21 @@ struct Call {
     std::map<std::string, std::string> ids;  // {pci} and the like, from the path
 };
 
+// Answers from what is published, or with a query's answer.
+using Ask = std::function<Result<Query<http::Response>>(Call const&, Snapshot const&)>;
+// Parses a command. The router adds the call's Intent, submits it, and answers: 202 with the
+// operation, 200 with the plan of a dry run, or with `nothing` if there was nothing to do.
+struct Change {
+    Command command;
+    std::function<Result<http::Response>(Call const&, Snapshot const&)> nothing;
+};
+using Write = std::function<Result<Query<Change>>(Call const&)>;
+
 struct Route {
     std::string method;
     std::string path;  // "/v1/pfs/{pci}/vfs/{index}"
     Role role;
-    std::function<void(Call const&, http::Respond)> handle;
+    std::variant<Ask, Write> handle;
     std::vector<std::string> query{};  // the parameters that it reads; others are refused
 };
 
@@ -45,7 +58,10 @@ struct Gate {
     Answered unknown;
 };
 
-[[nodiscard]] http::Handler router(std::vector<Route> routes, Gate gate);
+// `engine` outlives it.
+[[nodiscard]] http::Handler router(Engine& engine, std::vector<Route> routes, Gate gate);
+// Answers a call that the gate has let pass.
+void handle(Engine& engine, Route const& route, Call const& call, http::Respond respond);
 // Names a peer that has not authenticated: "address:10.0.0.9", "uid:1000", "cid:3".
 [[nodiscard]] std::string stranger_name(http::Peer const& peer);
 
@@ -58,12 +74,20 @@ using http::json_response;
 [[nodiscard]] http::Response refusal(Call const& call, Error const& error);
 // Returns {"items": […], "next": null}.
 [[nodiscard]] http::Response list_response(nlohmann::json items);
+template <class T>
+[[nodiscard]] Query<http::Response> listed(Query<std::vector<T>> const& query) {
+    return query.then(
+        [](std::vector<T> const& all) -> Result<http::Response> { return list_response(all); });
+}
+[[nodiscard]] http::Response no_content();
+// Adds the ETag of that revision.
+[[nodiscard]] http::Response with_etag(http::Response response, std::uint64_t revision);
 [[nodiscard]] Result<PciAddress> pf_id(Call const& call);
 [[nodiscard]] Result<std::uint16_t> vf_index(Call const& call);
 // Answers a dry run that has no steps on the host. `notes` are sentences about what would happen.
 [[nodiscard]] http::Response dry_run_response(std::vector<std::string> notes);
-// Reads ?dry_run=true; refuses any value except true and false.
-[[nodiscard]] Result<bool> is_dry_run(Call const& call);
+// Reads ?name=true; refuses any value except true and false.
+[[nodiscard]] Result<bool> is_true(Call const& call, std::string const& name);
 // Reads If-Match: "7", with or without quotes.
 [[nodiscard]] Result<std::optional<std::uint64_t>> if_match(Call const& call);
 struct Bounds {

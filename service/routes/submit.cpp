@@ -5,7 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "service/routes/api.hpp"
+#include "api/types/json.hpp"
+#include "service/routes/router.hpp"
 
 namespace vfmgr {
 namespace {
@@ -31,7 +32,7 @@ Result<Intent> intent_of(Call const& call) {
     Intent intent;
     intent.requested_by = call.who.name;
     intent.request_id = request_id(call);
-    VFMGR_TRY(intent.dry_run, is_dry_run(call));
+    VFMGR_TRY(intent.dry_run, is_true(call, "dry_run"));
     VFMGR_TRY(intent.if_match, if_match(call));
     auto const key = call.request.headers.find("idempotency-key");
     if (key == call.request.headers.end()) return intent;
@@ -44,49 +45,59 @@ Result<Intent> intent_of(Call const& call) {
     return intent;
 }
 
-// Answers for a spec that `replaces` another: its plan is for the revision in the ETag.
-http::Response answered(Answer const& answer, bool replaces,
-                        std::function<http::Response()> const& nothing) {
+Client client_of(Call const& call) {
+    auto const& presence = call.request.presence;
+    if (!presence) return {call.who.name, {}};
+    return {call.who.name, {presence, &presence->gone}};
+}
+
+// The plan of a spec that replaces another is for the revision in the ETag.
+Result<http::Response> answered(Call const& call, Change const& change, Answer const& answer,
+                                Snapshot const& now) {
     if (answer.operation) {
         auto response = json_response(202, *answer.operation);
         response.headers["Location"] = "/v1/operations/" + answer.operation->id;
         response.headers["Retry-After"] = "1";
         return response;
     }
-    if (!answer.plan) return nothing();
+    if (!answer.plan) return change.nothing(call, now);
     nlohmann::json body{{"plan", *answer.plan}};
     if (answer.attachment) body["attachment"] = *answer.attachment;
     auto response = json_response(200, body);
-    if (replaces) response.headers["ETag"] = fmt::format("\"{}\"", answer.revision);
-    return response;
+    bool const replaces = std::holds_alternative<ReplacePfSpec>(change.command) ||
+                          std::holds_alternative<AddLink>(change.command);
+    return replaces ? with_etag(std::move(response), answer.revision) : response;
+}
+
+using Answered = std::function<void(Result<http::Response>)>;
+
+void submit(Engine& engine, Call const& call, Change const& change, Answered const& answer) {
+    auto intent = intent_of(call);
+    if (!intent) return answer(fail(intent.error()));
+    engine.submit(change.command, std::move(*intent),
+                  [&engine, call, change, answer](Result<Answer> const& admitted) {
+                      if (!admitted) return answer(fail(admitted.error()));
+                      answer(answered(call, change, *admitted, engine.snapshot()));
+                  });
 }
 
 }  // namespace
 
-void answer_in_turn(Engine& engine, Call const& call, http::Respond respond,
-                    std::function<http::Response(Control::State&)> work) {
-    // Stays empty if `work` throws; dropping `respond` then answers 500.
-    auto const response = std::make_shared<std::optional<http::Response>>();
-    auto const taken = engine.control().offer(
-        call.who.name,
-        [response, work = std::move(work)](Control::State& state) { *response = work(state); },
-        [response, respond] {
-            if (*response) respond(std::move(**response));
-        });
-    if (!taken) respond(refusal(call, taken.error()));
-}
-
-void submit(Engine& engine, Call const& call, Command command, http::Respond respond,
-            std::function<http::Response()> nothing) {
-    auto intent = intent_of(call);
-    if (!intent) return respond(refusal(call, intent.error()));
-    bool const replaces =
-        std::holds_alternative<ReplacePfSpec>(command) || std::holds_alternative<AddLink>(command);
-    engine.submit(
-        std::move(command), std::move(*intent),
-        [call, respond, replaces, nothing = std::move(nothing)](Result<Answer> const& answer) {
-            respond(answer ? answered(*answer, replaces, nothing) : refusal(call, answer.error()));
-        });
+void handle(Engine& engine, Route const& route, Call const& call, http::Respond respond) {
+    Answered const answer = [call, respond](Result<http::Response> response) {
+        respond(response ? std::move(*response) : refusal(call, response.error()));
+    };
+    if (auto const* const ask = std::get_if<Ask>(&route.handle)) {
+        auto const query = (*ask)(call, engine.snapshot());
+        if (!query) return answer(fail(query.error()));
+        return query->ask(client_of(call), answer);
+    }
+    auto const change = std::get<Write>(route.handle)(call);
+    if (!change) return answer(fail(change.error()));
+    change->ask(client_of(call), [&engine, call, answer](Result<Change> const& parsed) {
+        if (!parsed) return answer(fail(parsed.error()));
+        submit(engine, call, *parsed, answer);
+    });
 }
 
 }  // namespace vfmgr

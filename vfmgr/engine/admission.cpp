@@ -9,6 +9,7 @@
 #include "vfmgr/engine/execute.hpp"
 #include "vfmgr/engine/firmware.hpp"
 #include "vfmgr/engine/revision.hpp"
+#include "vfmgr/engine/state.hpp"
 #include "vfmgr/plan/firmware.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
 #include "vfmgr/plan/schedule.hpp"

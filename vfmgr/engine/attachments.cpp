@@ -9,6 +9,7 @@
 #include "vfmgr/engine/attachments.hpp"
 #include "vfmgr/engine/identities.hpp"
 #include "vfmgr/engine/revision.hpp"
+#include "vfmgr/engine/state.hpp"
 #include "vfmgr/plan/links.hpp"
 
 namespace vfmgr {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "vfmgr/engine/execute.hpp"
+#include "vfmgr/engine/state.hpp"
 
 namespace vfmgr {
 
@@ -74,18 +75,19 @@ Result<bool> Control::State::erase_token(std::string const& id) {
 
 Result<std::unique_ptr<Control>> Control::start(Store store, Clock const& clock) {
     VFMGR_TRY(DesiredState desired, store.load());
-    State state{std::move(store), std::move(desired)};
-    VFMGR_CHECK(state.load_tokens());
-    VFMGR_TRY(state.last_event_, state.store.last_event());
-    VFMGR_TRY(state.last_revision_, state.store.last_revision());
-    for (auto const& [pci, pf] : state.desired_.pfs)
-        state.last_revision_ = std::max(state.last_revision_, pf.revision);
-    for (auto const& [name, link] : state.desired_.rdma_links)
-        state.last_revision_ = std::max(state.last_revision_, link.revision);
+    std::unique_ptr<State> state(new State(std::move(store), std::move(desired)));
+    VFMGR_CHECK(state->load_tokens());
+    VFMGR_TRY(state->last_event_, state->store.last_event());
+    VFMGR_TRY(state->last_revision_, state->store.last_revision());
+    for (auto const& [pci, pf] : state->desired_.pfs)
+        state->last_revision_ = std::max(state->last_revision_, pf.revision);
+    for (auto const& [name, link] : state->desired_.rdma_links)
+        state->last_revision_ = std::max(state->last_revision_, link.revision);
     return std::unique_ptr<Control>(new Control(std::move(state), clock));
 }
 
-Control::Control(State state, Clock const& clock) : clock_(clock), state_(std::move(state)) {
+Control::Control(std::unique_ptr<State> state, Clock const& clock)
+    : clock_(clock), state_(std::move(state)) {
     published_.host = std::make_shared<HostView const>();
     static_cast<void>(publish_changes());
     thread_ = std::thread([this] { run(); });
@@ -155,14 +157,14 @@ bool Control::has_gone(Watcher const& watcher) {
 }
 
 void Control::add_watcher(Watcher watcher) {
-    if (watcher.ready(state_, Watch::again)) return;
+    if (watcher.ready(*state_, Watch::again)) return;
     auto const others = std::ranges::count_if(watchers_, [&](Watcher const& other) {
         return other.client.name == watcher.client.name && !has_gone(other);
     });
     if (static_cast<std::size_t>(others) < watchers_each_max)
         watchers_.push_back(std::move(watcher));
     else
-        watcher.ready(state_, Watch::crowded);
+        watcher.ready(*state_, Watch::crowded);
 }
 
 void Control::on_change(std::function<void()> changed) {
@@ -276,18 +278,18 @@ void Control::publish(HypervisorView const& observed, HypervisorScope const& sco
 }
 
 bool Control::publish_changes() {
-    bool const changed = std::exchange(state_.changed_, false);
+    bool const changed = std::exchange(state_->changed_, false);
     std::shared_ptr<DesiredState const> desired;
     std::shared_ptr<std::map<std::string, PendingRun> const> runs;
     if (changed) {
-        desired = std::make_shared<DesiredState const>(state_.desired_);
-        runs = std::make_shared<std::map<std::string, PendingRun> const>(state_.runs_);
+        desired = std::make_shared<DesiredState const>(state_->desired_);
+        runs = std::make_shared<std::map<std::string, PendingRun> const>(state_->runs_);
     }
     std::lock_guard const lock(mutex_);
     if (changed) {
         published_.desired = std::move(desired);
         published_.runs = std::move(runs);
-        published_.tokens = state_.tokens_;
+        published_.tokens = state_->tokens_;
     }
     return std::exchange(host_changed_, false) || changed;
 }
@@ -305,7 +307,7 @@ void Control::ask_watchers(Deadline now, bool changed) {
         if (!expired && !changed) return false;
         bool ready = false;
         bool const asked = guarded(
-            [&] { ready = watcher.ready(state_, expired ? Watch::expired : Watch::again); });
+            [&] { ready = watcher.ready(*state_, expired ? Watch::expired : Watch::again); });
         return ready || expired || !asked;
     });
 }
@@ -314,7 +316,7 @@ void Control::run() {
     std::unique_lock lock(mutex_);
     for (;;) {
         auto const something = [this] {
-            return stopping_ || !tasks_.empty() || !offered_.empty() || state_.changed_;
+            return stopping_ || !tasks_.empty() || !offered_.empty() || state_->changed_;
         };
         // wait_until(max) overflows in libstdc++ 12, so no deadline is a plain wait.
         if (auto const next = next_deadline(); next == Deadline::max())
@@ -326,7 +328,7 @@ void Control::run() {
         tasks_.clear();
         std::ranges::move(offered_.take(), std::back_inserter(tasks));
         lock.unlock();
-        for (auto& task : tasks) guarded([&] { task.run(state_); });
+        for (auto& task : tasks) guarded([&] { task.run(*state_); });
         bool changed = false;
         guarded([&] { changed = publish_changes(); });
         for (auto& task : tasks) guarded(task.published);

@@ -2,6 +2,10 @@
 // The control thread: the only writer of the store and of what is published. It never calls kernel
 // or libvirt, so it always answers. Owned by the engine; every method may be called from any
 // thread, wait() from any but the control thread itself.
+//
+// What tasks read and change is Control::State, and only vfmgr/engine includes its header. Others
+// read a Snapshot, submit a Command, or ask one of the engine's queries (Query<T>), each in the
+// turn of its client.
 #pragma once
 
 #include <atomic>
@@ -19,6 +23,7 @@
 
 #include "api/types/guest.hpp"
 #include "vfmgr/engine/claims.hpp"
+#include "vfmgr/engine/query.hpp"
 #include "vfmgr/hypervisor/hypervisor.hpp"
 #include "vfmgr/kernel/kernel.hpp"
 #include "vfmgr/plan/host_view.hpp"
@@ -54,12 +59,6 @@ struct Snapshot {
 // crowded: this watch exceeds its client's limit, and is not called again.
 enum class Watch { again, expired, crowded };
 
-// An outside client, one of many: each has a share of what they all wait for.
-struct Client {
-    std::string name{};                               // uid:0, token:<id>
-    std::shared_ptr<std::atomic<bool> const> gone{};  // its connection is gone; null: it never goes
-};
-
 inline constexpr std::size_t watchers_each_max = 32;  // of one client
 
 struct ObservationTime {
@@ -69,43 +68,8 @@ struct ObservationTime {
 
 class Control {
   public:
-    // Passed only to tasks, on the control thread.
-    class State {
-      public:
-        Store store;
-
-        [[nodiscard]] std::map<std::string, PendingRun> const& runs() const { return runs_; }
-        void set_run(std::string const& attachment, PendingRun run);
-        bool erase_run(std::string const& attachment);  // false: it has none
-
-        [[nodiscard]] DesiredState const& desired() const { return desired_; }
-        // Writes to disk first, then to memory: what is published is never ahead of the disk.
-        // Events without a number get theirs, and are emitted once they are durable.
-        [[nodiscard]] Result<void> commit(Batch batch);
-        // Numbers an event that others refer to; unused numbers leave a gap.
-        [[nodiscard]] std::uint64_t next_event() { return ++last_event_; }
-        // Numbers a revision of the desired state: none is used twice, even when its owner is gone.
-        [[nodiscard]] std::uint64_t next_revision() { return ++last_revision_; }
-        // Called with each event, on the control thread; returns at once.
-        std::function<void(HistoryEvent const&)> emit{};
-        std::function<void(Operation const&)> ended{};  // the same, with each operation that has
-                                                        // ended
-        [[nodiscard]] Result<void> save_token(Token const& token);
-        [[nodiscard]] Result<bool> erase_token(std::string const& id);  // false: there was no such
-                                                                        // token
-
-      private:
-        friend class Control;
-        State(Store opened, DesiredState desired)
-            : store(std::move(opened)), desired_(std::move(desired)) {}
-        [[nodiscard]] Result<void> load_tokens();
-        DesiredState desired_;
-        std::map<std::string, PendingRun> runs_;  // by attachment
-        bool changed_ = true;                     // since it was published
-        std::uint64_t last_event_ = 0;
-        std::uint64_t last_revision_ = 0;
-        std::shared_ptr<std::map<std::string, Token> const> tokens_;
-    };
+    // What a task reads and changes: vfmgr/engine/state.hpp, for vfmgr/engine only.
+    class State;
 
     // Deadlines are of `clock`, which outlives it.
     [[nodiscard]] static Result<std::unique_ptr<Control>> start(Store store, Clock const& clock);
@@ -171,7 +135,7 @@ class Control {
     void report_bug(std::string what);
 
   private:
-    Control(State state, Clock const& clock);
+    Control(std::unique_ptr<State> state, Clock const& clock);
     void run();
     // Returns whether anything changed since the last time: the state, or what is published of the
     // host.
@@ -196,7 +160,7 @@ class Control {
     void add_watcher(Watcher watcher);
 
     Clock const& clock_;
-    State state_;
+    std::unique_ptr<State> state_;   // control thread only
     std::vector<Watcher> watchers_;  // control thread only
     bool expiring_ = false;          // control thread only
     std::function<void()> changed_;  // control thread only

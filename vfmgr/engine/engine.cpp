@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/engine/engine.hpp"
+#include "vfmgr/engine/state.hpp"
 
 #include <algorithm>
 
@@ -73,6 +74,12 @@ void Engine::on_event(std::function<void(HistoryEvent const&)> emit) {
 
 void Engine::on_operation(std::function<void(Operation const&)> emit) {
     control_->wait([&](Control::State& state) { return (state.ended = std::move(emit), true); });
+}
+
+void Engine::prune() {
+    control_->post([this](Control::State& state) {
+        static_cast<void>(state.store.prune(operations_.seams().clock.now()).has_value());
+    });
 }
 
 }  // namespace vfmgr

@@ -3,9 +3,12 @@
 // owns them, the control thread too. Any thread may call.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "vfmgr/engine/firmware.hpp"
 #include "vfmgr/engine/links.hpp"
@@ -48,6 +51,23 @@ class Engine {
     // observation that began after it came: a device just plugged in is not "not found".
     void submit(Command command, Intent intent, Reply reply);
 
+    // What is stored. Each is answered on the control thread, in its client's turn, once readers
+    // can read what it changed: a token that was erased no longer works.
+    //
+    // Answered when the operation has ended, or as it is after `wait`. nullopt: there is none.
+    [[nodiscard]] Query<std::optional<Operation>> operation(std::string id,
+                                                            std::chrono::seconds wait);
+    // All lists are newest first; see Store for what is kept.
+    [[nodiscard]] Query<std::vector<Operation>> operations(std::size_t max);
+    [[nodiscard]] Query<std::vector<Verification>> verifications(std::string attachment);
+    [[nodiscard]] Query<std::vector<Verification>> verifications(VfId vf);
+    [[nodiscard]] Query<std::vector<HistoryEvent>> events(VfId vf);
+    [[nodiscard]] Query<Certificate> certificate(std::string attachment);
+    [[nodiscard]] Query<std::vector<AuditEntry>> audit(std::size_t max);
+    [[nodiscard]] Query<std::vector<Token>> tokens();
+    [[nodiscard]] Query<Token> save_token(Token token);
+    [[nodiscard]] Query<bool> erase_token(std::string id);  // false: there is none
+
     [[nodiscard]] Snapshot snapshot() const { return control_->snapshot(); }
     [[nodiscard]] Control& control() { return *control_; }
     [[nodiscard]] TrustedNetdevs const& trusted_netdevs() const { return links_.trusted_netdevs(); }
@@ -56,6 +76,9 @@ class Engine {
     void on_event(std::function<void(HistoryEvent const&)> emit);
     // The same, with each operation that has ended.
     void on_operation(std::function<void(Operation const&)> emit);
+    // Deletes what the store need not keep any longer. A store that can't be written reports that
+    // to clients that request a change.
+    void prune();
     // See Runs.
     [[nodiscard]] Result<void> begin_run(std::string const& attachment, std::string const& vm_uuid,
                                          PendingRun run) {
@@ -64,6 +87,7 @@ class Engine {
     void verification_done(Verification verification) {
         runs_.verification_done(std::move(verification));
     }
+    void end_runs(std::vector<std::string> runs) { runs_.end_runs(std::move(runs)); }
     void start_schedule(ScheduleHooks hooks) { runs_.start_schedule(std::move(hooks)); }
     void stop_schedule() { runs_.stop_schedule(); }
 

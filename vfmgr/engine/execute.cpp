@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/engine/execute.hpp"
+#include "vfmgr/engine/state.hpp"
 
 #include <fmt/format.h>
 

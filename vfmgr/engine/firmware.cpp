@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/engine/state.hpp"
 // Changes a card's firmware settings: plans again under the claims of all of its ports, from what
 // the card reports then. The try is durable before the card is touched.
 #include "vfmgr/engine/firmware.hpp"

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "vfmgr/engine/pfs.hpp"
+#include "vfmgr/engine/state.hpp"
 
 namespace vfmgr {
 namespace {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "vfmgr/engine/pfs.hpp"
+#include "vfmgr/engine/state.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
 
 namespace vfmgr {

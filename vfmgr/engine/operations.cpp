@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "api/os/random.hpp"
+#include "vfmgr/engine/state.hpp"
 
 namespace vfmgr {
 

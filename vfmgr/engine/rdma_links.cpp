@@ -8,6 +8,7 @@
 
 #include "vfmgr/engine/links.hpp"
 #include "vfmgr/engine/revision.hpp"
+#include "vfmgr/engine/state.hpp"
 
 namespace vfmgr {
 namespace {

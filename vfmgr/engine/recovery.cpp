@@ -11,6 +11,7 @@
 
 #include "vfmgr/engine/identities.hpp"
 #include "vfmgr/engine/recovery.hpp"
+#include "vfmgr/engine/state.hpp"
 
 namespace vfmgr {
 namespace {

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "vfmgr/engine/engine.hpp"
+#include "vfmgr/engine/state.hpp"
 #include "vfmgr/plan/plan.hpp"
 
 namespace vfmgr {

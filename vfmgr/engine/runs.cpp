@@ -7,6 +7,7 @@
 
 #include "api/os/random.hpp"
 #include "vfmgr/engine/runs.hpp"
+#include "vfmgr/engine/state.hpp"
 #include "vfmgr/plan/choose.hpp"
 
 namespace vfmgr {
@@ -98,6 +99,15 @@ void Runs::verification_done(Verification verification) {
                               std::back_inserter(proved.verification->warnings));
         unwritten_[id] = std::move(proved);
         keep_writing_verdict(state, id);
+    });
+}
+
+void Runs::end_runs(std::vector<std::string> runs) {
+    if (runs.empty()) return;
+    seams().control.post([runs = std::move(runs)](Control::State& state) {
+        auto const pending = state.runs();
+        for (auto const& [attachment, run] : pending)
+            if (std::ranges::find(runs, run.run) != runs.end()) state.erase_run(attachment);
     });
 }
 

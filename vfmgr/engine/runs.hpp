@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "vfmgr/engine/operations.hpp"
 #include "vfmgr/engine/schedule.hpp"
@@ -26,6 +27,8 @@ class Runs {
     // Takes the host's verdict on a reported run. The guest gets it at once; it is stored as soon
     // as possible.
     void verification_done(Verification verification);
+    // Ends the runs with these names, without a verdict.
+    void end_runs(std::vector<std::string> runs);
     // Starts a run for the operation and waits for its verdict, which comes from the host or from
     // `remote`.
     [[nodiscard]] Result<void> prove(Operation& operation, Verify const& request,

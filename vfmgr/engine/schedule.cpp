@@ -8,6 +8,7 @@
 
 #include "api/os/random.hpp"
 #include "vfmgr/engine/runs.hpp"
+#include "vfmgr/engine/state.hpp"
 
 namespace vfmgr {
 namespace {

@@ -29,12 +29,6 @@ void fields(F& f, V& quarantine) {
     f.value("since", quarantine.since);
 }
 
-template <class F, Of<FirmwareTries> V>
-void fields(F& f, V& tries) {
-    f.value("settings", tries.settings);
-    f.value("boots", tries.boots);
-}
-
 template <class F, Of<DesiredRdmaLink> V>
 void fields(F& f, V& link) {
     f.value("link", link.link);
@@ -44,7 +38,6 @@ void fields(F& f, V& link) {
 template struct Json<PfBase>;
 template struct Json<DesiredPf>;
 template struct Json<Quarantine>;
-template struct Json<FirmwareTries>;
 template struct Json<DesiredRdmaLink>;
 
 }  // namespace vfmgr

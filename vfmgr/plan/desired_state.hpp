@@ -43,15 +43,6 @@ struct Quarantine {
     bool operator==(Quarantine const&) const = default;
 };
 
-// Firmware settings that were requested of a card and have not been observed to hold since. Records
-// the boots in which each setting was requested: a client that requests it at every boot and
-// reboots until it holds must be stopped at some point.
-struct FirmwareTries {
-    FirmwareSettings settings;
-    std::map<std::string, std::vector<std::string>> boots;  // by the setting's name; boot ids
-    bool operator==(FirmwareTries const&) const = default;
-};
-
 // A link that was requested by name. It is made again whenever it is absent.
 struct DesiredRdmaLink {
     SoftRdmaLink link;
@@ -73,7 +64,6 @@ struct DesiredState {
 extern template struct Json<PfBase>;
 extern template struct Json<DesiredPf>;
 extern template struct Json<Quarantine>;
-extern template struct Json<FirmwareTries>;
 extern template struct Json<DesiredRdmaLink>;
 
 }  // namespace vfmgr

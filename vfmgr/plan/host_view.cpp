@@ -75,56 +75,6 @@ bool has_hostdev(std::vector<VmHostdev> const& hostdevs, std::string const& alia
     });
 }
 
-template <class F, Of<PeerEntry> V>
-void fields(F& f, V& peer) {
-    f.value("address", peer.address);
-    f.nullable("mac", peer.mac);
-}
-
-template <class F, Of<ClosedVm> V>
-void fields(F& f, V& vm) {
-    f.value("address", vm.address);
-    f.value("mac", vm.mac);
-    f.value("responder", vm.responder);
-}
-
-template <class F, Of<RdmaListener> V>
-void fields(F& f, V& listener) {
-    f.nullable("pid", listener.pid);
-    f.value("comm", listener.comm);
-    f.nullable("address", listener.address);
-    f.value("port", listener.port);
-}
-
-template <class F, Of<HostInterface> V>
-void fields(F& f, V& interface) {
-    f.maybe("vlan", interface.id.vlan);
-    f.value("ifname", interface.ifname);
-    f.value("up", interface.up);
-    f.value("mtu", interface.mtu);
-    f.value("ours", interface.ours);
-    f.value("prefixes", interface.prefixes);
-    f.value("addresses", interface.addresses);
-    f.value("filtered", interface.filtered);
-    f.value("closed", interface.closed);
-    f.value("peers", interface.peers);
-}
-
-template <class F, Of<PfState> V>
-void fields(F& f, V& pf) {
-    f.value("info", pf.info);
-    f.value("vfs", pf.vfs);
-    f.value("host_interfaces", pf.interfaces);
-    f.value("listeners", pf.listeners);
-    f.maybe("drivers_autoprobe", pf.drivers_autoprobe);
-    f.defaulted("reset_methods", pf.reset_methods);
-    f.value("stale", pf.stale);
-    f.value("stale_reason", pf.stale_reason);
-    f.nullable("stuck", pf.stuck);
-    f.value("pci_busy", pf.pci_busy);
-    f.value("observed_at", pf.observed_at);
-}
-
 template <class F, Of<HostRoute> V>
 void fields(F& f, V& route) {
     f.value("prefix", route.prefix);
@@ -150,15 +100,6 @@ void Json<KernelView>::read(JsonReader& reader, KernelView& view) {
     for (auto& pf : pfs) view.pfs.insert_or_assign(pf.info.pci, std::move(pf));
 }
 
-void check(JsonReader&, PfState& pf) {
-    for (auto& interface : pf.interfaces) interface.id.pf = pf.info.pci;
-}
-
-template struct Json<PeerEntry>;
-template struct Json<ClosedVm>;
-template struct Json<RdmaListener>;
-template struct Json<HostInterface>;
-template struct Json<PfState>;
 template struct Json<HostRoute>;
 
 Result<PfState const*> readable_pf(HostView const& host, PciAddress const& pf) {

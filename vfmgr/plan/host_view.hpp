@@ -11,7 +11,7 @@
 
 #include "api/types/addresses.hpp"
 #include "api/types/json_fwd.hpp"
-#include "api/types/pf.hpp"
+#include "api/types/pf_state.hpp"
 #include "api/types/rdma.hpp"
 #include "api/types/time.hpp"
 #include "api/types/vm_info.hpp"
@@ -46,62 +46,6 @@ extern template struct Json<HostNetworkView>;
 
 // The observed state of the host: an immutable snapshot of kernel and hypervisor, read by the
 // planner and by every GET. Shared as std::shared_ptr<HostView const>; any thread.
-
-struct PeerEntry {  // a route with a permanent neighbour entry, as AddPeer makes it
-    IpAddress address;
-    std::optional<MacAddress> mac;  // absent: route without neighbour
-    bool operator==(PeerEntry const&) const = default;
-};
-
-// A VM that reaches only the responder over a host interface, and only from this address.
-struct ClosedVm {
-    IpAddress address;
-    MacAddress mac;
-    IpAddress responder;
-    bool operator==(ClosedVm const&) const = default;
-};
-
-// A PF's netdev, or a VLAN device on it.
-struct HostInterface {
-    InterfaceId id;
-    std::string ifname;
-    bool up = false;
-    std::uint32_t mtu = 0;
-    bool ours = false;               // a VLAN device made by vfmgr (ifalias "vfmgr")
-    std::vector<IpPrefix> prefixes;  // of the addresses, network bits only
-    std::vector<IpAddress> addresses;
-    std::vector<PeerEntry> peers;
-    std::vector<IpAddress> filtered{};  // addresses at which it reaches only the responder
-    std::vector<ClosedVm> closed{};
-    bool operator==(HostInterface const&) const = default;
-};
-
-// A program that listens for RDMA CM connections on the PF's RDMA device.
-struct RdmaListener {
-    std::optional<std::int32_t> pid;   // absent: the kernel itself
-    std::string comm;                  // "rping", "nvmet_rdma"
-    std::optional<IpAddress> address;  // absent: every address
-    std::uint16_t port = 0;
-    bool operator==(RdmaListener const&) const = default;
-};
-
-struct PfState {
-    PfInfo info;
-    std::vector<VfState> vfs;               // by index, ascending; may have gaps while VFs appear
-    std::vector<HostInterface> interfaces;  // the untagged one first
-    std::vector<RdmaListener> listeners{};
-    // State that steps change while they run. driver_override is not read: reading it takes the
-    // device's lock, and an unbind that hangs holds that lock.
-    std::optional<bool> drivers_autoprobe{};
-    std::vector<VfResetMethods> reset_methods{};  // as `vfs`, without those that have none
-    bool stale = false;                           // not readable now; the rest is from observed_at
-    std::string stale_reason;
-    // An operation on it hangs in the kernel; this sentence names it. No step is begun on this PF.
-    std::optional<std::string> stuck;
-    bool pci_busy = false;  // the hang also blocks making and removing VFs anywhere on this host
-    Time observed_at{};
-    bool operator==(PfState const&) const = default;
-};
 
 // A route of the host: a network must never cover another owner's.
 struct HostRoute {
@@ -143,13 +87,6 @@ struct HostView {
 [[nodiscard]] bool has_hostdev(std::vector<VmHostdev> const& hostdevs, std::string const& alias,
                                PciAddress const& pci);
 
-extern template struct Json<PeerEntry>;
-extern template struct Json<ClosedVm>;
-extern template struct Json<RdmaListener>;
-extern template struct Json<HostInterface>;
-// A HostInterface is read without its PF, which PfState adds.
-// {"info": …, "vfs": […], "interfaces": […], "stale": …, "stale_reason": …, "stuck": …, …}
-extern template struct Json<PfState>;
 extern template struct Json<HostRoute>;
 // {"pfs": […], "routes": […], "network": …}
 template <>

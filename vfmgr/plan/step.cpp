@@ -96,22 +96,10 @@ bool read_named(std::string_view name, JsonReader& reader, Step& out) {
 
 }  // namespace
 
-template <class F, Of<InterfaceId> V>
-void fields(F& f, V& interface) {
-    f.value("pf", interface.pf);
-    f.maybe("vlan", interface.vlan);
-}
-
 template <class F, Of<VfChange> V>
 void fields(F& f, V& change) {
     f.value("index", change.index);
     f.with("settings", change.settings, write_settings, read_reported);
-}
-
-template <class F, Of<VfResetMethods> V>
-void fields(F& f, V& vf) {
-    f.value("index", vf.index);
-    f.value("methods", vf.methods);
 }
 
 template <class F, Of<SetNumVfs> V>
@@ -247,11 +235,6 @@ void fields(F& f, V& step) {
     f.value("timeout_seconds", step.timeout_seconds);
 }
 
-std::string to_string(InterfaceId const& interface) {
-    if (!interface.vlan) return to_string(interface.pf);
-    return fmt::format("{} vlan {}", to_string(interface.pf), *interface.vlan);
-}
-
 std::string to_string(KernelSubject const& subject) {
     auto const* const pf = std::get_if<PciAddress>(&subject);
     return pf ? to_string(*pf) : "the host's network";
@@ -264,11 +247,6 @@ KernelSubject subject_of(KernelStep const& step) {
 void append_json(std::string& text, VfChange const& change) {
     JsonText writer(text);
     fields(writer, change);
-}
-
-void append_json(std::string& text, VfResetMethods const& vf) {
-    JsonText writer(text);
-    fields(writer, vf);
 }
 
 void to_json(nlohmann::json& out, Step const& step) {
@@ -285,13 +263,6 @@ void read(JsonReader& reader, Step& step) {
     if (reader.clean() && !read_named(name, reader, step)) reader.complain("step", "names no step");
 }
 
-void check(JsonReader& reader, InterfaceId const& interface) {
-    if (interface.vlan && (*interface.vlan < 1 || *interface.vlan > 4094))
-        reader.complain("vlan", "must be from 1 to 4094");
-}
-
-template struct Json<InterfaceId>;
 template struct Json<VfChange>;
-template struct Json<VfResetMethods>;
 
 }  // namespace vfmgr

@@ -10,19 +10,10 @@
 #include "api/types/attachment.hpp"
 #include "api/types/firmware.hpp"
 #include "api/types/json_fwd.hpp"
-#include "api/types/pf.hpp"
+#include "api/types/pf_state.hpp"
 #include "api/types/rdma.hpp"
 
 namespace vfmgr {
-
-// The host interface into a network: the PF's own netdev, or a VLAN device on it.
-struct InterfaceId {
-    PciAddress pf;
-    std::optional<std::uint16_t> vlan;
-    auto operator<=>(InterfaceId const&) const = default;
-};
-[[nodiscard]] std::string to_string(
-    InterfaceId const& interface);  // "0000:01:00.0" or "0000:01:00.0 vlan 100"
 
 // All of the host's network devices and RDMA links, on any NIC or on none, such as a bond.
 struct HostNetwork {
@@ -60,12 +51,6 @@ struct BindVfs {
 struct ResetVf {
     VfId vf;
     bool operator==(ResetVf const&) const = default;
-};
-// The methods by which the kernel may reset a VF, in its order: "flr bus".
-struct VfResetMethods {
-    std::uint16_t index = 0;
-    std::string methods;
-    auto operator<=>(VfResetMethods const&) const = default;
 };
 // State that other steps change while they run. It is part of their undo, because a process that
 // dies in the middle of one leaves it changed. In no plan.
@@ -233,10 +218,7 @@ template <class S>
 // "vlan 100 qos 0 802.1q, mac 52:54:00:11:22:33, trust on".
 [[nodiscard]] std::string settings_sentence(VfSpec const& settings);
 
-extern template struct Json<InterfaceId>;
 extern template struct Json<VfChange>;
-extern template struct Json<VfResetMethods>;
-void append_json(std::string& text, VfResetMethods const& vf);
 // {"step": "reset_vf", "vf": …}
 void to_json(nlohmann::json& out, Step const& step);
 void append_json(std::string& text, VfChange const& change);

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "api/types/daemon.hpp"
 #include "api/types/operation.hpp"
 #include "vfmgr/plan/desired_state.hpp"
 #include "vfmgr/plan/step.hpp"
@@ -82,19 +83,6 @@ struct Token {
     Time created_at{};
     std::optional<Time> expires_at;
     bool operator==(Token const&) const = default;
-};
-
-struct AuditEntry {
-    Time at{};
-    std::string who;  // uid:0, token:<id>, address:10.0.0.9
-    std::string request_id;
-    std::string action;  // "POST /v1/attachments"
-    std::string subject;
-    std::string outcome;         // the status: "202"
-    bool refused = false;        // a status of 400 or above; kept apart from the others
-    std::uint64_t requests = 1;  // more: stands for one minute's requests without entries of their
-                                 // own
-    bool operator==(AuditEntry const&) const = default;
 };
 
 struct StoreLimits {

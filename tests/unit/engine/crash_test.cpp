@@ -9,6 +9,7 @@
 
 #include "tests/unit/engine/crash_bench.hpp"
 #include "vfmgr/engine/restore.hpp"
+#include "vfmgr/engine/state.hpp"
 
 namespace vfmgr {
 namespace {

@@ -11,6 +11,7 @@
 #include "tests/fakes/fake_kernel.hpp"
 #include "tests/unit/temporary_folder.hpp"
 #include "vfmgr/engine/engine.hpp"
+#include "vfmgr/engine/state.hpp"
 
 namespace vfmgr::example {
 

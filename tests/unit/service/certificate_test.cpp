@@ -31,8 +31,8 @@ struct CertificateRoute : testing::Test {
             EXPECT_EQ(route.role, Role::viewer);
             std::promise<http::Response> promise;
             auto answer = promise.get_future();
-            route.handle({{}, {}, {{"id", id}}},
-                         [&](http::Response response) { promise.set_value(std::move(response)); });
+            handle(bench->engine, route, {{}, {}, {{"id", id}}},
+                   [&](http::Response response) { promise.set_value(std::move(response)); });
             return answer.get();
         }
         ADD_FAILURE() << "there is no such route";

@@ -46,8 +46,8 @@ struct FirmwareRoutes : testing::Test {
             if (route.path != path || route.method != method) continue;
             std::promise<http::Response> promise;
             auto answer = promise.get_future();
-            route.handle({request, {}, {{"pci", pci}}},
-                         [&](http::Response response) { promise.set_value(std::move(response)); });
+            handle(bench->engine, route, {request, {}, {{"pci", pci}}},
+                   [&](http::Response response) { promise.set_value(std::move(response)); });
             return answer.get();
         }
         ADD_FAILURE() << "there is no such route";

@@ -25,16 +25,23 @@ struct GateTest : testing::Test {
 
     void SetUp() override {
         config.changes = {.burst = 3, .per_second = 0.001};
-        for (auto const* role : {"viewer", "operator"})
-            ASSERT_TRUE(bench.engine.control().wait([&](Control::State& state) {
-                return state.save_token(
-                    {role, token_sha256(std::string("vfm_") + role), role, "", {}, {}});
-            }));
+        for (auto const* role : {"viewer", "operator"}) save_token(role);
         auto routes = token_routes(bench.engine, system_clock());
-        for (auto& more : {audit_routes(bench.engine), root_routes(bench.engine),
-                           operation_routes(bench.engine, system_clock())})
+        for (auto& more :
+             {audit_routes(bench.engine), root_routes(), operation_routes(bench.engine)})
             routes.insert(routes.end(), more.begin(), more.end());
-        handler = router(std::move(routes), api_gate(config, bench.engine, trail, system_clock()));
+        handler = router(bench.engine, std::move(routes),
+                         api_gate(config, bench.engine, trail, system_clock()));
+    }
+    template <class T>
+    static T answer_of(Query<T> const& query) {
+        std::promise<T> answer;
+        query.ask({"test", {}},
+                  [&](Result<T> result) { answer.set_value(std::move(result.value())); });
+        return answer.get_future().get();
+    }
+    void save_token(std::string const& role) {
+        answer_of(bench.engine.save_token({role, token_sha256("vfm_" + role), role, "", {}, {}}));
     }
     http::Response ask(char const* who, char const* method, std::string path,
                        std::map<std::string, std::string> query = {}) {
@@ -54,9 +61,7 @@ struct GateTest : testing::Test {
     }
     std::vector<AuditEntry> audit() {
         trail->finish();
-        return bench.engine.control()
-            .wait([](Control::State& state) { return state.store.audit(1000); })
-            .value();
+        return answer_of(bench.engine.audit(1000));
     }
     std::shared_ptr<http::Presence> presence = std::make_shared<http::Presence>();
 };
@@ -119,9 +124,7 @@ TEST_F(GateTest, AWaitIsAWholeNumber) {
 
 TEST_F(GateTest, TheAuditIsForAdmins) {
     EXPECT_EQ(ask("operator", "GET", "/v1/audit").status, 403);
-    ASSERT_TRUE(bench.engine.control().wait([&](Control::State& state) {
-        return state.save_token({"admin", token_sha256("vfm_admin"), "admin", "", {}, {}});
-    }));
+    save_token("admin");
     trail->finish();
     EXPECT_EQ(ask("admin", "GET", "/v1/audit", {{"limit", "0"}}).status, 400);
     auto const answer = ask("admin", "GET", "/v1/audit", {{"limit", "1"}});

@@ -10,7 +10,9 @@ namespace {
 
 std::future<std::string> ask(HostChecks& checks) {
     auto const promise = std::make_shared<std::promise<std::string>>();
-    checks.ask([promise](HostChecks::Shared const& facts) { promise->set_value(facts->source); });
+    checks.query().ask({}, [promise](Result<HostChecks::Shared> const& facts) {
+        promise->set_value((*facts)->source);
+    });
     return promise->get_future();
 }
 

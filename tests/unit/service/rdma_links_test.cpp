@@ -44,8 +44,8 @@ struct RdmaLinkRoutes : testing::Test {
             call.request.query = std::move(query);
             std::promise<http::Response> promise;
             auto answer = promise.get_future();
-            route.handle(call,
-                         [&](http::Response response) { promise.set_value(std::move(response)); });
+            handle(bench->engine, route, call,
+                   [&](http::Response response) { promise.set_value(std::move(response)); });
             return answer.get();
         }
         ADD_FAILURE() << "there is no such route";

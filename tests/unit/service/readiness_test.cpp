@@ -25,10 +25,11 @@ struct ReadinessRoute : testing::Test {
     // An unknown attachment makes the engine observe once more.
     void look() { EXPECT_FALSE(bench->submit(Detach{"00000000"})); }
     nlohmann::json ready(unsigned status) {
-        for (auto const& route : root_routes(bench->engine)) {
+        for (auto const& route : root_routes()) {
             if (route.path != "/readyz") continue;
             http::Response answer;
-            route.handle({}, [&](http::Response response) { answer = std::move(response); });
+            handle(bench->engine, route, {},
+                   [&](http::Response response) { answer = std::move(response); });
             EXPECT_EQ(answer.status, status);
             return nlohmann::json::parse(answer.body);
         }

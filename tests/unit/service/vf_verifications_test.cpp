@@ -28,8 +28,8 @@ struct VfVerifications : testing::Test {
             if (route.path != "/v1/pfs/{pci}/vfs/{index}/" + what) continue;
             std::promise<http::Response> promise;
             auto answer = promise.get_future();
-            route.handle({{}, {}, {{"pci", to_string(pf0)}, {"index", index}}},
-                         [&](http::Response response) { promise.set_value(std::move(response)); });
+            handle(bench->engine, route, {{}, {}, {{"pci", to_string(pf0)}, {"index", index}}},
+                   [&](http::Response response) { promise.set_value(std::move(response)); });
             return answer.get();
         }
         ADD_FAILURE() << "there is no such route";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/audit_trail.hpp"
+#include "vfmgr/engine/audit_trail.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 
 #include "tests/unit/file_size_limit.hpp"
 #include "tests/unit/temporary_folder.hpp"
+#include "vfmgr/engine/state.hpp"
 
 namespace vfmgr {
 namespace {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/audit_trail.hpp"
+#include "vfmgr/engine/audit_trail.hpp"
 
 #include <algorithm>
 #include <utility>
+
+#include "vfmgr/engine/state.hpp"
 
 namespace vfmgr {
 namespace {

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the daemon says of itself, and who may use it: its readiness, tokens, the audit. Values; any
+// thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/types/enum_names.hpp"
+#include "api/types/json_fwd.hpp"
+#include "api/types/time.hpp"
+
+namespace vfmgr {
+
+struct About {
+    std::string name;
+    std::string version;
+    std::string api;                    // "v1"
+    std::vector<std::string> features;  // what this version can do
+    std::vector<std::string> links;     // paths
+    bool operator==(About const&) const = default;
+};
+
+struct ReadinessView {
+    bool ready = false;
+    std::vector<std::string> not_ready;  // what can't be read
+    std::uint64_t drift = 0;             // differences between host and desired state
+    bool operator==(ReadinessView const&) const = default;
+};
+
+// Each role includes those before it: read; attach and detach; PF specs, quarantine, tokens.
+enum class Role { viewer, operator_, admin };
+
+// The body of a request for a token.
+struct TokenRequest {
+    Role role = Role::viewer;
+    std::string description;
+    std::optional<std::uint32_t> days;  // until it expires; absent: never
+    bool operator==(TokenRequest const&) const = default;
+};
+
+// A token without its secret.
+struct TokenView {
+    std::string id;
+    std::string role;  // as it is stored
+    std::string description;
+    Time created_at{};
+    std::optional<Time> expires_at;
+    bool operator==(TokenView const&) const = default;
+};
+
+// The answer that creates a token, and the only one with its secret.
+struct NewTokenView {
+    TokenView view;
+    std::string token;
+    bool operator==(NewTokenView const&) const = default;
+};
+
+struct AuditEntry {
+    Time at{};
+    std::string who;  // uid:0, token:<id>, address:10.0.0.9
+    std::string request_id;
+    std::string action;  // "POST /v1/attachments"
+    std::string subject;
+    std::string outcome;         // the status: "202"
+    bool refused = false;        // a status of 400 or above; kept apart from the others
+    std::uint64_t requests = 1;  // more: stands for one minute's requests without entries of their
+                                 // own
+    bool operator==(AuditEntry const&) const = default;
+};
+
+extern template struct Json<About>;
+extern template struct Json<ReadinessView>;
+extern template struct Json<TokenRequest>;
+extern template struct Json<TokenView>;
+extern template struct Json<NewTokenView>;
+extern template struct Json<AuditEntry>;
+
+}  // namespace vfmgr

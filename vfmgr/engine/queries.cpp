@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine's queries, on the control thread.
+#include <fmt/format.h>
+
+#include "vfmgr/engine/engine.hpp"
+#include "vfmgr/engine/state.hpp"
+
+namespace vfmgr {
+namespace {
+
+Error crowded(Client const& client) {
+    return {Problem::unavailable,
+            fmt::format("{} requests of {} already wait for operations", watchers_each_max,
+                        client.name),
+            "wait for one of them to be answered, or ask without wait"};
+}
+
+// Reads in the client's turn; answers once what `read` changed is published.
+template <class F>
+auto in_turn(Control& control, F read) {
+    using Read = std::invoke_result_t<F, Control::State&>;
+    using T = typename Read::value_type;
+    return Query<T>([&control, read](Client const& client, typename Query<T>::Answer answer) {
+        auto const result = std::make_shared<std::optional<Read>>();  // empty: `read` threw
+        auto const taken = control.offer(
+            client.name, [result, read](Control::State& state) { *result = read(state); },
+            [result, answer] {
+                if (*result) answer(std::move(**result));
+            });
+        if (!taken) answer(fail(taken.error()));
+    });
+}
+
+}  // namespace
+
+Query<std::optional<Operation>> Engine::operation(std::string id, std::chrono::seconds wait) {
+    using Asked = Query<std::optional<Operation>>;
+    return Asked([this, id = std::move(id), wait](Client const& client, Asked::Answer answer) {
+        auto const ready = [id, client, answer](Control::State& state, Watch how) {
+            if (how == Watch::crowded) return answer(fail(crowded(client))), true;
+            auto const operation = state.store.operation(id);
+            bool const runs = operation && *operation && !finished(**operation);
+            if (runs && how != Watch::expired) return false;
+            answer(operation);
+            return true;
+        };
+        auto const deadline = control_->clock().steady_now() + wait;
+        if (auto const taken = control_->watch(client, deadline, ready); !taken)
+            answer(fail(taken.error()));
+    });
+}
+
+Query<std::vector<Operation>> Engine::operations(std::size_t max) {
+    return in_turn(*control_, [max](Control::State& state) { return state.store.operations(max); });
+}
+
+Query<std::vector<Verification>> Engine::verifications(std::string attachment) {
+    return in_turn(*control_, [attachment](Control::State& state) {
+        return state.store.verifications(attachment);
+    });
+}
+
+Query<std::vector<Verification>> Engine::verifications(VfId vf) {
+    return in_turn(*control_,
+                   [vf](Control::State& state) { return state.store.verifications(vf); });
+}
+
+Query<std::vector<HistoryEvent>> Engine::events(VfId vf) {
+    return in_turn(*control_, [vf](Control::State& state) { return state.store.events(vf); });
+}
+
+Query<Certificate> Engine::certificate(std::string attachment) {
+    return in_turn(*control_, [attachment](Control::State& state) -> Result<Certificate> {
+        VFMGR_TRY(auto const events, state.store.events(attachment));
+        return find_certificate(state.desired(), events, attachment);
+    });
+}
+
+Query<std::vector<AuditEntry>> Engine::audit(std::size_t max) {
+    return in_turn(*control_, [max](Control::State& state) { return state.store.audit(max); });
+}
+
+Query<std::vector<Token>> Engine::tokens() {
+    return in_turn(*control_, [](Control::State& state) { return state.store.tokens(); });
+}
+
+Query<Token> Engine::save_token(Token token) {
+    return in_turn(*control_, [token](Control::State& state) -> Result<Token> {
+        VFMGR_CHECK(state.save_token(token));
+        return token;
+    });
+}
+
+Query<bool> Engine::erase_token(std::string id) {
+    return in_turn(*control_, [id](Control::State& state) { return state.erase_token(id); });
+}
+
+}  // namespace vfmgr
