@@ -15,8 +15,8 @@
 namespace vfmgr {
 namespace {
 
-std::vector<std::string> keys(PciAddress const& pf, std::string const& vm_uuid) {
-    return {"pf " + to_string(pf), "vm " + vm_uuid};
+ClaimKeys keys(PciAddress const& pf, std::string const& vm_uuid) {
+    return {pf, VmKey{vm_uuid}};
 }
 
 // Saves the attachment as it is now, because a guest's report changes it without a claim.

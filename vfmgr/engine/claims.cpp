@@ -8,9 +8,23 @@
 #include <algorithm>
 
 namespace vfmgr {
+namespace {
 
-Claim::Claim(Claims& claims, std::vector<std::string> keys)
-    : claims_(&claims), keys_(std::move(keys)) {}
+struct KeyText {
+    std::string operator()(PciAddress const& pf) const { return "pf " + to_string(pf); }
+    std::string operator()(VfId const& vf) const { return "vf " + to_string(vf); }
+    std::string operator()(VmKey const& vm) const { return "vm " + vm.uuid; }
+    std::string operator()(RdmaLinkKey const& link) const { return "rdma link " + link.name; }
+    std::string operator()(NetdevKey const& netdev) const { return "netdev " + netdev.ifname; }
+};
+
+}  // namespace
+
+std::string to_string(ClaimKey const& key) {
+    return std::visit(KeyText{}, key);
+}
+
+Claim::Claim(Claims& claims, ClaimKeys keys) : claims_(&claims), keys_(std::move(keys)) {}
 
 Claim::Claim(Claim&& other) noexcept : claims_(other.claims_), keys_(std::move(other.keys_)) {
     other.claims_ = nullptr;
@@ -20,11 +34,11 @@ Claim::~Claim() {
     if (claims_) claims_->free(keys_);
 }
 
-Claim Claims::take(std::vector<std::string> keys) {
+Claim Claims::take(ClaimKeys keys) {
     std::unique_lock lock(mutex_);
     freed_.wait(lock, [&] {
         return std::none_of(keys.begin(), keys.end(),
-                            [&](std::string const& key) { return taken_.contains(key); });
+                            [&](ClaimKey const& key) { return taken_.contains(key); });
     });
     taken_.insert(keys.begin(), keys.end());
     meanwhile_.insert(keys.begin(), keys.end());
@@ -36,12 +50,12 @@ void Claims::observation_begins() {
     meanwhile_ = taken_;
 }
 
-std::set<std::string> Claims::taken_meanwhile() const {
+ClaimKeys Claims::taken_meanwhile() const {
     std::lock_guard const lock(mutex_);
     return meanwhile_;
 }
 
-void Claims::free(std::vector<std::string> const& keys) {
+void Claims::free(ClaimKeys const& keys) {
     {
         std::lock_guard const lock(mutex_);
         for (auto const& key : keys) taken_.erase(key);

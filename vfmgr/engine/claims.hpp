@@ -14,14 +14,33 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "api/types/addresses.hpp"
 #include "api/types/problem.hpp"
 
 namespace vfmgr {
 
-// Conflicting operations queue, others run in parallel: an operation claims what it changes, always
-// in the order PF, VM; or an RDMA link and its netdev. Any thread; take() blocks.
+// Conflicting operations queue, others run in parallel: an operation claims what it changes. Any
+// thread; take() blocks.
+
+struct VmKey {
+    std::string uuid;
+    auto operator<=>(VmKey const&) const = default;
+};
+struct RdmaLinkKey {
+    std::string name;
+    auto operator<=>(RdmaLinkKey const&) const = default;
+};
+struct NetdevKey {
+    std::string ifname;
+    auto operator<=>(NetdevKey const&) const = default;
+};
+// In the order of claims: PF, VF, VM; then an RDMA link and its netdev.
+using ClaimKey = std::variant<PciAddress, VfId, VmKey, RdmaLinkKey, NetdevKey>;
+using ClaimKeys = std::set<ClaimKey>;
+[[nodiscard]] std::string to_string(ClaimKey const& key);  // "pf 0000:01:00.0", "vm UUID"
 
 class Claims;
 
@@ -34,9 +53,9 @@ class Claim {
 
   private:
     friend class Claims;
-    Claim(Claims& claims, std::vector<std::string> keys);
+    Claim(Claims& claims, ClaimKeys keys);
     Claims* claims_;
-    std::vector<std::string> keys_;
+    ClaimKeys keys_;
 };
 
 class Claims {
@@ -45,20 +64,20 @@ class Claims {
     explicit Claims(std::function<void()> freed = [] {}) : notify_freed_(std::move(freed)) {}
 
     // Takes all keys at once: no thread waits while it holds some.
-    [[nodiscard]] Claim take(std::vector<std::string> keys);
+    [[nodiscard]] Claim take(ClaimKeys keys);
     // For the observer: a key that was claimed at any time since the observation began may have
     // been observed half done.
     void observation_begins();
-    [[nodiscard]] std::set<std::string> taken_meanwhile() const;
+    [[nodiscard]] ClaimKeys taken_meanwhile() const;
 
   private:
     friend class Claim;
-    void free(std::vector<std::string> const& keys);
+    void free(ClaimKeys const& keys);
     std::function<void()> const notify_freed_;
     mutable std::mutex mutex_;
     std::condition_variable freed_;
-    std::set<std::string> taken_;
-    std::set<std::string> meanwhile_;
+    ClaimKeys taken_;
+    ClaimKeys meanwhile_;
 };
 
 // Limits how many operations run at once. Operations that wait for a guest are counted apart, with

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/engine/state.hpp"
 // Changes a card's firmware settings: plans again under the claims of all of its ports, from what
 // the card reports then. The try is durable before the card is touched.
 #include "vfmgr/engine/firmware.hpp"
 
 #include <fmt/format.h>
 
+#include "vfmgr/engine/state.hpp"
 #include "vfmgr/plan/firmware.hpp"
 
 namespace vfmgr {
@@ -40,9 +40,8 @@ Result<Plan> CardFirmware::begin_firmware(Operation& operation, ChangeFirmware c
 }
 
 void CardFirmware::configure_firmware(Operation& operation, ChangeFirmware const& command) {
-    std::vector<std::string> keys;
-    for (auto const& function : command.card.functions) keys.push_back("pf " + to_string(function));
-    operations_.run(operation, std::move(keys), [&]() -> Result<Batch> {
+    auto const& functions = command.card.functions;
+    operations_.run(operation, {functions.begin(), functions.end()}, [&]() -> Result<Batch> {
         VFMGR_TRY(Plan const plan, begin_firmware(operation, command));
         VFMGR_CHECK(operations_.perform(operation, plan, OnFailure::undo));
         return Batch{};

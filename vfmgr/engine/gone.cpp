@@ -16,12 +16,9 @@ namespace {
 
 constexpr auto gone_reason = "its PF is gone";
 
-std::vector<std::string> keys_of(PciAddress const& pf, std::vector<Attachment> const& attachments) {
-    std::vector<std::string> keys{"pf " + to_string(pf)};
-    for (auto const& attachment : attachments) keys.push_back("vm " + attachment.vm_uuid);
-    std::ranges::sort(keys);
-    auto const same = std::ranges::unique(keys);
-    keys.erase(same.begin(), same.end());
+ClaimKeys keys_of(PciAddress const& pf, std::vector<Attachment> const& attachments) {
+    ClaimKeys keys{pf};
+    for (auto const& attachment : attachments) keys.insert(VmKey{attachment.vm_uuid});
     return keys;
 }
 

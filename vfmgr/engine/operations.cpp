@@ -70,7 +70,7 @@ Result<void> Operations::spawn(std::function<void()> work) {
                 "vfmgrd -p TasksMax");
 }
 
-void Operations::run(Operation& operation, std::vector<std::string> keys,
+void Operations::run(Operation& operation, ClaimKeys keys,
                      std::function<Result<Batch>()> const& work) {
     auto const claim = claims_.take(std::move(keys));
     auto outcome = work();

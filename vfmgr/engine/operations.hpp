@@ -43,8 +43,7 @@ class Operations {
     [[nodiscard]] Result<void> spawn(std::function<void()> work);
     // Ends the operation with the outcome of `work`, which runs under claims of `keys`. The Batch
     // is stored with its end.
-    void run(Operation& operation, std::vector<std::string> keys,
-             std::function<Result<Batch>()> const& work);
+    void run(Operation& operation, ClaimKeys keys, std::function<Result<Batch>()> const& work);
     // Plans' steps become the operation's; an Error names what is left behind.
     [[nodiscard]] Result<void> perform(Operation& operation, Plan const& plan,
                                        OnFailure on_failure);

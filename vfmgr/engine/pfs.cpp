@@ -35,7 +35,7 @@ Result<void> check_unused(DesiredState const& desired, PciAddress const& pf) {
 }
 
 void Pfs::configure_pf(Operation& operation, ReplacePfSpec const& command, IfMatch if_match) {
-    operations_.run(operation, {"pf " + to_string(command.pf)}, [&]() -> Result<Batch> {
+    operations_.run(operation, {command.pf}, [&]() -> Result<Batch> {
         auto const desired = seams().control.snapshot().desired;
         VFMGR_CHECK(check_revision(*desired, command.pf, if_match));
         VFMGR_TRY(HostView const host, observe_for(seams(), command.pf));
@@ -61,7 +61,7 @@ void Pfs::configure_pf(Operation& operation, ReplacePfSpec const& command, IfMat
 }
 
 void Pfs::forget_pf(Operation& operation, PciAddress const& pf, IfMatch if_match) {
-    operations_.run(operation, {"pf " + to_string(pf)}, [&]() -> Result<Batch> {
+    operations_.run(operation, {pf}, [&]() -> Result<Batch> {
         auto const desired = seams().control.snapshot().desired;
         VFMGR_CHECK(check_revision(*desired, pf, if_match));
         VFMGR_CHECK(check_unused(*desired, pf));

@@ -14,11 +14,10 @@ namespace vfmgr {
 namespace {
 
 // The netdev may be a PF's, on which attachments make links of their own.
-std::vector<std::string> keys(HostView const& host, std::string const& name,
-                              std::string const& netdev) {
-    std::vector<std::string> all{"rdma link " + name, "netdev " + netdev};
+ClaimKeys keys(HostView const& host, std::string const& name, std::string const& netdev) {
+    ClaimKeys all{RdmaLinkKey{name}, NetdevKey{netdev}};
     for (auto const& [pci, pf] : host.kernel.pfs)
-        if (pf.info.ifname == netdev) all.push_back("pf " + to_string(pci));
+        if (pf.info.ifname == netdev) all.insert(pci);
     return all;
 }
 

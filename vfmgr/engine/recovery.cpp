@@ -28,48 +28,42 @@ std::string attachment_id(Operation const& operation) {
     return operation.subject.substr(operation.subject.rfind('/') + 1);
 }
 
-using Keys = std::set<std::string>;
-std::string const pf_key = "pf ";
-
-void add_attachment(Keys& keys, Attachment const& attachment) {
-    keys.insert(pf_key + to_string(attachment.vf.pf));
-    keys.insert("vm " + attachment.vm_uuid);
+void add_attachment(ClaimKeys& keys, Attachment const& attachment) {
+    keys.insert({attachment.vf.pf, VmKey{attachment.vm_uuid}});
 }
 
-void add_link(Keys& keys, SoftRdmaLink const& link) {
-    keys.insert("rdma link " + link.name);
-    keys.insert("netdev " + link.ifname);
+void add_link(ClaimKeys& keys, SoftRdmaLink const& link) {
+    keys.insert({RdmaLinkKey{link.name}, NetdevKey{link.ifname}});
 }
 
 // Adds the keys of what a step changes.
-void add_step(Keys& keys, Step const& step) {
+void add_step(ClaimKeys& keys, Step const& step) {
     if (auto const* const added = as<AddSoftRdmaLink>(step)) {
         add_link(keys, added->link);
     } else if (auto const* const removed = as<RemoveSoftRdmaLink>(step)) {
-        keys.insert("rdma link " + removed->name);
+        keys.insert(RdmaLinkKey{removed->name});
     } else if (auto const* const kernels = std::get_if<KernelStep>(&step)) {
         auto const subject = subject_of(*kernels);
-        if (auto const* pf = std::get_if<PciAddress>(&subject))
-            keys.insert(pf_key + to_string(*pf));
+        if (auto const* pf = std::get_if<PciAddress>(&subject)) keys.insert(*pf);
     } else if (auto const* const vms = std::get_if<HypervisorStep>(&step)) {
-        std::visit([&](auto const& one) { keys.insert("vm " + one.vm_uuid); }, *vms);
+        std::visit([&](auto const& one) { keys.insert(VmKey{one.vm_uuid}); }, *vms);
     }
 }
 
 // "/v1/attachments/ID", "/v1/pfs/PF", "/v1/pfs/PF/vfs/3", "/v1/rdma-links/NAME".
-void add_subject(Keys& keys, std::string_view subject, DesiredState const& desired) {
+void add_subject(ClaimKeys& keys, std::string_view subject, DesiredState const& desired) {
     auto const after = [&](std::string_view prefix) -> std::optional<std::string> {
         if (!subject.starts_with(prefix)) return std::nullopt;
         auto const rest = subject.substr(prefix.size());
         return std::string(rest.substr(0, rest.find('/')));
     };
     if (auto const pf = after("/v1/pfs/")) {
-        keys.insert(pf_key + *pf);
+        if (auto const pci = PciAddress::parse(*pf)) keys.insert(*pci);
         for (auto const& [vf, quarantine] : desired.quarantine)
             if (subject.ends_with(fmt::format("{}/vfs/{}", to_string(vf.pf), vf.index)))
                 add_attachment(keys, quarantine.attachment);
     } else if (auto const link = after("/v1/rdma-links/")) {
-        keys.insert("rdma link " + *link);
+        keys.insert(RdmaLinkKey{*link});
         if (auto const known = desired.rdma_links.find(*link); known != desired.rdma_links.end())
             add_link(keys, known->second.link);
     } else if (auto const id = after("/v1/attachments/")) {
@@ -79,64 +73,64 @@ void add_subject(Keys& keys, std::string_view subject, DesiredState const& desir
     }
 }
 
-void add_pfs_of_netdevs(Keys& keys, HostView const& host) {
+void add_pfs_of_netdevs(ClaimKeys& keys, HostView const& host) {
     for (auto const& [pci, pf] : host.kernel.pfs)
-        if (keys.contains("netdev " + pf.info.ifname)) keys.insert(pf_key + to_string(pci));
+        if (keys.contains(NetdevKey{pf.info.ifname})) keys.insert(pci);
 }
 
 // Returns what a command will claim when it is accepted.
 struct Claiming {
     Snapshot const& now;
 
-    Keys operator()(ReplacePfSpec const& command) const { return of_pf(command.pf); }
-    Keys operator()(ForgetPf const& command) const { return of_pf(command.pf); }
-    Keys operator()(EndGonePf const& command) const { return of_pf(command.pf); }
-    Keys operator()(ConfirmGonePf const& command) const { return of_pf(command.pf); }
-    Keys operator()(RekeyPf const& command) const {
+    ClaimKeys operator()(ReplacePfSpec const& command) const { return of_pf(command.pf); }
+    ClaimKeys operator()(ForgetPf const& command) const { return of_pf(command.pf); }
+    ClaimKeys operator()(EndGonePf const& command) const { return of_pf(command.pf); }
+    ClaimKeys operator()(ConfirmGonePf const& command) const { return of_pf(command.pf); }
+    ClaimKeys operator()(RekeyPf const& command) const {
         auto keys = of_pf(command.from);
         keys.merge(of_pf(command.to));
         return keys;
     }
-    Keys operator()(Attach const& command) const {
+    ClaimKeys operator()(Attach const& command) const {
         auto keys = of_pf(command.spec.pf);
         if (auto const* const vm = find_vm(*now.host, command.spec.vm))
-            keys.insert("vm " + vm->uuid);
+            keys.insert(VmKey{vm->uuid});
         return keys;
     }
-    Keys operator()(Detach const& command) const {
+    ClaimKeys operator()(Detach const& command) const {
         return of_subject("/v1/attachments/" + command.attachment);
     }
-    Keys operator()(LiftQuarantine const& command) const { return of_pf(command.vf.pf); }
-    Keys operator()(Verify const&) const { return {}; }  // changes nothing
-    Keys operator()(ChangeFirmware const& command) const {
-        Keys keys;
+    ClaimKeys operator()(LiftQuarantine const& command) const { return of_pf(command.vf.pf); }
+    ClaimKeys operator()(Verify const&) const { return {}; }  // changes nothing
+    ClaimKeys operator()(ChangeFirmware const& command) const {
+        ClaimKeys keys;
         for (auto const& function : command.card.functions) keys.merge(of_pf(function));
         return keys;
     }
-    Keys operator()(AddLink const& command) const {
-        Keys keys;
+    ClaimKeys operator()(AddLink const& command) const {
+        ClaimKeys keys;
         add_link(keys, command.link);
         add_pfs_of_netdevs(keys, *now.host);
         return keys;
     }
-    Keys operator()(RemoveLink const& command) const {
+    ClaimKeys operator()(RemoveLink const& command) const {
         auto keys = of_subject("/v1/rdma-links/" + command.what.name);
         add_pfs_of_netdevs(keys, *now.host);
         return keys;
     }
 
   private:
-    static Keys of_pf(PciAddress const& pf) { return {pf_key + to_string(pf)}; }
-    [[nodiscard]] Keys of_subject(std::string const& subject) const {
-        Keys keys;
+    static ClaimKeys of_pf(PciAddress const& pf) { return {pf}; }
+    [[nodiscard]] ClaimKeys of_subject(std::string const& subject) const {
+        ClaimKeys keys;
         add_subject(keys, subject, *now.desired);
         return keys;
     }
 };
 
 // All keys that the operation claimed, or would have claimed next.
-Keys keys_of(UnfinishedOperation const& unfinished, Snapshot const& now) {
-    Keys keys;
+ClaimKeys keys_of(UnfinishedOperation const& unfinished, Snapshot const& now) {
+    ClaimKeys keys;
     add_subject(keys, unfinished.operation.subject, *now.desired);
     for (auto const& record : unfinished.records) {
         add_step(keys, record.step);
@@ -148,12 +142,12 @@ Keys keys_of(UnfinishedOperation const& unfinished, Snapshot const& now) {
 
 // Operations that share claims, in the order in which they began.
 struct Group {
-    Keys keys;
+    ClaimKeys keys;
     std::vector<UnfinishedOperation> operations;
 };
 
 std::vector<Group> groups_of(std::vector<UnfinishedOperation> unfinished, Snapshot const& now) {
-    std::vector<std::pair<Keys, std::vector<std::size_t>>> groups;
+    std::vector<std::pair<ClaimKeys, std::vector<std::size_t>>> groups;
     for (std::size_t i = 0; i < unfinished.size(); ++i) {
         auto keys = keys_of(unfinished[i], now);
         std::vector<std::size_t> members{i};
@@ -176,12 +170,6 @@ std::vector<Group> groups_of(std::vector<UnfinishedOperation> unfinished, Snapsh
     return all;
 }
 
-std::optional<PciAddress> claimed_pf(std::string_view key) {
-    if (!key.starts_with(pf_key)) return std::nullopt;
-    auto const pf = PciAddress::parse(key.substr(pf_key.size()));
-    return pf ? std::optional(*pf) : std::nullopt;
-}
-
 }  // namespace
 
 Result<bool> Recovery::recover(Recovered const& ended) {
@@ -199,7 +187,7 @@ Result<bool> Recovery::recover(Recovered const& ended) {
     });
     // There are no claims yet, so this does not wait.
     for (auto& group : groups) {
-        std::vector<std::string> const keys(group.keys.begin(), group.keys.end());
+        auto const& keys = group.keys;
         auto claim = std::make_shared<Claim>(operations_.claims().take(keys));
         auto const all =
             std::make_shared<std::vector<UnfinishedOperation>>(std::move(group.operations));
@@ -227,18 +215,18 @@ Result<void> Recovery::check_recovered(Control::State& state, Command const& com
         return fail(Problem::unavailable,
                     fmt::format("{} is in recovery: vfmgrd ended during operation {}, which is "
                                 "being ended now; nothing else begins there",
-                                key, found->second),
+                                to_string(key), found->second),
                     fmt::format("try again when it has ended: vfctl op wait {}", found->second));
     }
     return {};
 }
 
 // Recovers the newest first: what a later operation built on an earlier one's goes first.
-void Recovery::recover_group(std::vector<UnfinishedOperation>& group,
-                             std::vector<std::string> const& claimed, Recovered const& ended) {
+void Recovery::recover_group(std::vector<UnfinishedOperation>& group, ClaimKeys const& claimed,
+                             Recovered const& ended) {
     // Waits for a worker of the previous vfmgrd that may still be at its step.
     for (auto const& key : claimed)
-        if (auto const pf = claimed_pf(key))
+        if (auto const* const pf = std::get_if<PciAddress>(&key))
             static_cast<void>(seams().kernel.observe(*pf).has_value());
     for (auto one = group.rbegin(); one != group.rend(); ++one) {
         if (auto const what = exception_of([&] { recover_one(*one, by_the_end_of_vfmgrd); }))
@@ -262,8 +250,7 @@ void Recovery::recover_from(Operation& operation, std::string const& exception) 
         auto const one = std::ranges::find(
             *all, operation.id, [](UnfinishedOperation const& each) { return each.operation.id; });
         if (one == all->end()) return;  // the operation had ended
-        auto const keys = keys_of(*one, seams().control.snapshot());
-        auto const claim = operations_.claims().take({keys.begin(), keys.end()});
+        auto const claim = operations_.claims().take(keys_of(*one, seams().control.snapshot()));
         recover_one(*one, cut_short);
     });
     if (again)

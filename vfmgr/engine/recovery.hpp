@@ -30,8 +30,8 @@ class Recovery {
 
   private:
     [[nodiscard]] Seams const& seams() const { return operations_.seams(); }
-    void recover_group(std::vector<UnfinishedOperation>& group,
-                       std::vector<std::string> const& claimed, Recovered const& ended);
+    void recover_group(std::vector<UnfinishedOperation>& group, ClaimKeys const& claimed,
+                       Recovered const& ended);
     // Makes the operation's error; `end` describes what became of its changes.
     using CutShort = std::function<Error(std::string const& end)>;
     void recover_one(UnfinishedOperation& unfinished, CutShort const& cut_short);
@@ -42,7 +42,7 @@ class Recovery {
     Operations& operations_;
     Attachments& attachments_;
     // Keys that recovery claims, and the operation whose end frees them. Control thread only.
-    std::map<std::string, std::string> recovering_;
+    std::map<ClaimKey, std::string> recovering_;
 };
 
 }  // namespace vfmgr

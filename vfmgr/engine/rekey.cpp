@@ -15,14 +15,14 @@
 namespace vfmgr {
 namespace {
 
-std::vector<std::string> keys_of(std::vector<PfMove> const& moves, DesiredState const& desired) {
-    std::set<std::string> keys;
+ClaimKeys keys_of(std::vector<PfMove> const& moves, DesiredState const& desired) {
+    ClaimKeys keys;
     for (auto const& move : moves) {
-        for (auto const& pf : {move.from, move.to}) keys.insert("pf " + to_string(pf));
+        keys.insert({move.from, move.to});
         for (auto const& attachment : attachments_of_pf(desired, move.from))
-            keys.insert("vm " + attachment.vm_uuid);
+            keys.insert(VmKey{attachment.vm_uuid});
     }
-    return {keys.begin(), keys.end()};
+    return keys;
 }
 
 template <class Value>

@@ -20,9 +20,9 @@ namespace vfmgr {
 inline constexpr std::chrono::seconds repair_wait_max{30};
 
 struct Repair {
-    std::string subject;              // of its operation: "/v1/pfs/0000:01:00.0"
-    KernelScope scope;                // the part of the kernel's view that it is planned from
-    std::vector<std::string> claims;  // PF before VM
+    std::string subject;  // of its operation: "/v1/pfs/0000:01:00.0"
+    KernelScope scope;    // the part of the kernel's view that it is planned from
+    ClaimKeys claims;
     // Called once to find out whether anything is to be done, and once more under the claims.
     std::function<Result<Plan>(HostView const&, DesiredState const&)> plan;
     OnFailure on_failure = OnFailure::stop;

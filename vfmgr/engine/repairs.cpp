@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/engine/repairs.hpp"
-#include "vfmgr/engine/state.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "vfmgr/engine/state.hpp"
 #include "vfmgr/plan/links.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
 
@@ -35,13 +35,13 @@ DriftWatch::Observed Repairs::observe_drift() {
     for (auto const& [pci, desired] : now.desired->pfs) {
         if (!is_managed(desired)) continue;
         observed.managed.insert(pci);
-        if (can_be_judged(*now.host, *now.desired, pci) && !busy.contains("pf " + to_string(pci)))
+        if (can_be_judged(*now.host, *now.desired, pci) && !busy.contains(pci))
             observed.judged.insert(pci);
     }
     for (auto const& [id, attachment] : now.desired->attachments)
         if (observed.managed.contains(attachment.vf.pf) &&
             can_be_judged(find_pf(*now.host, attachment.vf.pf)) &&
-            !busy.contains("vm " + attachment.vm_uuid))
+            !busy.contains(VmKey{attachment.vm_uuid}))
             observed.judged_attachments.insert(id);
     observed.drift = find_drift(*now.host, *now.desired);
     return observed;
@@ -164,7 +164,7 @@ Repair Repairs::repair_of_pf(PciAddress const& pf, std::optional<std::uint64_t> 
     event.because_of = because_of;
     return {subject_of(pf),
             pf,
-            {"pf " + to_string(pf)},
+            {pf},
             [pf](HostView const& host, DesiredState const& desired) {
                 return plan_repair(host, desired, pf);
             },
@@ -201,7 +201,7 @@ Repair Repairs::repair_of_attachment(Attachment const& attachment,
     return {
         attachment_subject(attachment.id),
         attachment.vf.pf,
-        {"pf " + to_string(attachment.vf.pf), "vm " + attachment.vm_uuid},
+        {attachment.vf.pf, VmKey{attachment.vm_uuid}},
         [id = attachment.id](HostView const& host, DesiredState const& desired) -> Result<Plan> {
             auto const now = desired.attachments.find(id);
             if (now == desired.attachments.end() || now->second.state != AttachmentState::attached)
