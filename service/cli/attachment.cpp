@@ -8,11 +8,11 @@
 
 #include "api/types/attachment.hpp"
 #include "api/types/guest.hpp"
+#include "service/cli/add_command.hpp"
 #include "service/cli/attach_spec.hpp"
 #include "service/cli/certificate.hpp"
 #include "service/cli/choice.hpp"
 #include "service/cli/connection.hpp"
-#include "service/cli/named_command.hpp"
 #include "service/cli/progress.hpp"
 #include "service/cli/resolve.hpp"
 #include "service/cli/show.hpp"
@@ -34,9 +34,9 @@ std::string random_key() {
 Result<void> print_attachment(Connection const& connection, Options const& options,
                               std::string const& path) {
     VFMGR_TRY(auto const response, connection.send({.path = path}));
-    VFMGR_TRY(auto const attachment, json_of(response));
-    print(attachment_table(json::array({attachment})), attachment_page(attachment, options),
-          response.body, options);
+    VFMGR_TRY(auto const attachment, value_of<Attachment>(response));
+    print(attachment_table({attachment}), attachment_page(attachment, options), response.body,
+          options);
     return {};
 }
 
@@ -47,35 +47,29 @@ Result<void> attach(Options const& options, AttachArguments const& arguments) {
     ApiRequest request{.method = "POST", .path = "/v1/attachments", .body = json(spec).dump()};
     if (auto key = random_key(); !options.dry_run && !key.empty())
         request.headers["idempotency-key"] = std::move(key);
-    VFMGR_TRY(auto const done, change(connection, options, std::move(request)));
-    if (!done || done->is_null()) return {};
-    auto const subject = cell(*done, "/subject");
+    VFMGR_TRY(auto const settled, change(connection, options, std::move(request)));
+    if (!settled.done) return {};
     print_sentence(fmt::format("VM {} has its VF", arguments.vm), options);
-    return print_attachment(connection, options, subject);
+    return print_attachment(connection, options, settled.done->operation.subject);
 }
 
 Result<void> detach(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const id, resolve_attachment(connection, name));
     ApiRequest request{.method = "DELETE", .path = "/v1/attachments/" + id};
-    VFMGR_TRY(auto const done, change(connection, options, std::move(request)));
-    if (!done) return {};
-    auto const& [pf, vf] =
-        std::pair{cell(*done, "/certificate/vf/pf"), cell(*done, "/certificate/vf/index")};
-    print_sentence(vf == "-"
-                       ? fmt::format("detached: attachment {} ended, its VF is gone", id)
-                       : fmt::format("detached: VF {} of {} was reset and verified clean", vf, pf),
+    VFMGR_TRY(auto const settled, change(connection, options, std::move(request)));
+    if (!settled.done) return {};
+    auto const& certificate = settled.done->operation.certificate;
+    print_sentence(certificate ? fmt::format("detached: VF {} of {} was reset and verified clean",
+                                             certificate->vf.index, to_string(certificate->vf.pf))
+                               : fmt::format("detached: attachment {} ended, its VF is gone", id),
                    options);
-    if (options.format == Format::json) print({}, done->dump(), options);
+    if (options.format == Format::json) print({}, settled.done->body, options);
     return {};
 }
 
 Result<void> list(Options const& options) {
-    VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const response, connection.send({.path = "/v1/attachments"}));
-    VFMGR_TRY(auto const body, json_of(response));
-    print(attachment_table(body.at("items")), response.body, options);
-    return {};
+    return print_list<Attachment>(options, {.path = "/v1/attachments"}, attachment_table);
 }
 
 Result<void> show(Options const& options, std::string const& name) {
@@ -99,8 +93,8 @@ Result<void> certificate(Options const& options, std::string const& name) {
     }
     VFMGR_TRY(auto const response,
               connection.send({.path = "/v1/attachments/" + id + "/certificate"}));
-    VFMGR_TRY(auto const body, json_of(response));
-    print(certificate_table(body), certificate_page(body, options), response.body, options);
+    VFMGR_TRY(auto const shown, value_of<Certificate>(response));
+    print(certificate_table(shown), certificate_page(shown, options), response.body, options);
     return {};
 }
 
@@ -145,15 +139,15 @@ Result<void> verify(Options const& options, std::string const& name,
     }
     request.body = body.dump();
     VFMGR_TRY(auto const response, connection.send(request));
-    auto const done = settle(connection, options, response);
-    if (done && !*done) return {};
-    bool const ran = done || done.error().problem == Problem::guest_refused;
-    if (!ran) return fail(done.error());
-    VFMGR_TRY(auto const attachment, get_json(connection, path));
-    auto const report = attachment.value("verification", json());
-    if (report.is_object())
-        print(test_table(report), verification_page(report, options), report.dump(), options);
-    if (!done) return fail(done.error());
+    auto const settled = settle(connection, options, response);
+    if (settled && settled->shown) return {};
+    bool const ran = settled || settled.error().problem == Problem::guest_refused;
+    if (!ran) return fail(settled.error());
+    VFMGR_TRY(auto const attachment, get<Attachment>(connection, path));
+    if (auto const& report = attachment.verification)
+        print(test_table(*report), verification_page(*report, options), json(*report).dump(),
+              options);
+    if (!settled) return fail(settled.error());
     return {};
 }
 
@@ -211,9 +205,7 @@ void add_attach(CLI::App& app, Session& session) {
         "--verify-every", arguments->verify_every_seconds,
         "repeat the proof at this interval in seconds, at least 60 (default: never)");
     add_verbose(*command, session);
-    command->callback([&session, arguments] {
-        session.run = [&session, arguments] { return attach(session.options, *arguments); };
-    });
+    on_chosen(*command, session, attach, arguments);
 }
 
 void add_verify_options(CLI::App& command, VerifyArguments& arguments) {
@@ -238,10 +230,10 @@ void add_verify_options(CLI::App& command, VerifyArguments& arguments) {
 void add_attachment_commands(CLI::App& app, Session& session) {
     add_attach(app, session);
     add_named(app, session, "detach", "detach a VF from a VM, reset it and verify that it is clean",
-              detach);
+              attachment_or_vm, detach);
     auto const arguments = std::make_shared<VerifyArguments>();
     auto* const verify_command =
-        add_named(app, session, "verify", "prove RDMA over an attached VF again",
+        add_named(app, session, "verify", "prove RDMA over an attached VF again", attachment_or_vm,
                   [arguments](Options const& options, std::string const& name) {
                       return verify(options, name, *arguments);
                   });
@@ -249,18 +241,17 @@ void add_attachment_commands(CLI::App& app, Session& session) {
     add_verbose(*verify_command, session);
 
     auto* const attachment =
-        app.add_subcommand("attachment", "show attachments: which VM has which VF")->fallthrough();
-    attachment->require_subcommand(1);
-    attachment->add_subcommand("list", "list all attachments")->fallthrough()->callback([&session] {
-        session.run = [&session] { return list(session.options); };
-    });
+        add_group(app, "attachment", "show attachments: which VM has which VF");
+    add_command(*attachment, session, "list", "list all attachments", list);
     auto* const show_command =
-        add_named(*attachment, session, "show", "show one attachment with its verification", show);
+        add_named(*attachment, session, "show", "show one attachment with its verification",
+                  attachment_or_vm, show);
     add_verbose(*show_command, session);
     add_named(*attachment, session, "certificate",
-              "show how its VF was detached: what was reset, by whom and when", certificate);
+              "show how its VF was detached: what was reset, by whom and when", attachment_or_vm,
+              certificate);
     add_named(*attachment, session, "verifications", "list the runs of the RDMA tests over it",
-              verifications);
+              attachment_or_vm, verifications);
 }
 
 }  // namespace vfmgr

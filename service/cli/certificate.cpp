@@ -3,95 +3,93 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
-#include "api/types/vf.hpp"
+#include "service/cli/show.hpp"
 
 namespace vfmgr {
 namespace {
 
-using nlohmann::json;
-
 // Returns "2026-01-31T12:30:00.000Z, requested by uid:0 (operation 01hkz3vb4m)".
-std::string mark_text(json const& certificate, std::string const& mark) {
-    return fmt::format("{}, requested by {} (operation {})", cell(certificate, mark + "/at"),
-                       cell(certificate, mark + "/requested_by"),
-                       cell(certificate, mark + "/operation"));
+std::string mark_text(CertificateMark const& mark) {
+    return fmt::format("{}, requested by {} (operation {})", cell(mark.at), cell(mark.requested_by),
+                       cell(mark.operation));
 }
 
-std::string setting_text(json const& settings, std::string const& name) {
-    if (name != "vlan") return cell(settings, "/" + name);
-    auto const id = cell(settings, "/vlan/id");
-    auto const qos = cell(settings, "/vlan/qos");
-    return qos == "-" || qos == "0" ? id : id + ":" + qos;
+template <class T>
+std::string setting_text(std::optional<T> const& setting) {
+    if constexpr (std::is_same_v<T, Vlan>)
+        return vlan_text(setting);
+    else
+        return cell(setting);
 }
 
-Table settings_table(json const& certificate) {
+Table settings_table(Restored const& restored) {
     Table table{{"SETTING", "BEFORE THE DETACH", "NOW"}, {}};
-    auto const restored = certificate.value("restored", json::object());
-    auto const was = restored.value("was", json::object());
-    auto const is = restored.value("is", json::object());
-    for (auto const& [attribute, name] : enum_names<VfAttribute>) {
-        std::string const member(name);
-        if (was.contains(member) || is.contains(member))
-            table.rows.push_back({member, setting_text(was, member), setting_text(is, member)});
-    }
+    for_each_member([&](VfAttribute attribute, auto member) {
+        auto const& was = restored.was.*member;
+        auto const& is = restored.is.*member;
+        if (was || is) table.rows.push_back({cell(attribute), setting_text(was), setting_text(is)});
+    });
     return table;
 }
 
-Table address_table(json const& certificate) {
+Table address_table(RotatedAddresses const& rotated) {
     Table table{{"ADDRESS", "WHILE ATTACHED", "NOW"}, {}};
-    for (std::string const name : {"mac", "node_guid", "port_guid"}) {
-        auto const at = "/rotated/" + name;
-        if (cell(certificate, at) != "-")
-            table.rows.push_back(
-                {name, cell(certificate, at + "/was"), cell(certificate, at + "/is")});
-    }
+    auto const add = [&](char const* name, auto const& address) {
+        if (address) table.rows.push_back({name, cell(address->was), cell(address->is)});
+    };
+    add("mac", rotated.mac);
+    add("node_guid", rotated.node_guid);
+    add("port_guid", rotated.port_guid);
     return table;
 }
 
-Table counter_table(json const& certificate) {
+Table counter_table(VfCounters const& counters) {
     Table table{{"COUNTER", "BEFORE THE RESET"}, {}};
-    for (std::string const name : {"rx_packets", "rx_bytes", "rx_dropped", "tx_packets", "tx_bytes",
-                                   "tx_dropped", "multicast", "broadcast"}) {
-        auto const value = cell(certificate, "/counters/" + name);
-        if (value != "-") table.rows.push_back({name, value});
-    }
+    for (auto const& [name, value] : {std::pair{"rx_packets", counters.rx_packets},
+                                      {"rx_bytes", counters.rx_bytes},
+                                      {"rx_dropped", counters.rx_dropped},
+                                      {"tx_packets", counters.tx_packets},
+                                      {"tx_bytes", counters.tx_bytes},
+                                      {"tx_dropped", counters.tx_dropped},
+                                      {"multicast", counters.multicast},
+                                      {"broadcast", counters.broadcast}})
+        if (value) table.rows.push_back({name, cell(value)});
     return table;
 }
 
 }  // namespace
 
-Table certificate_table(json const& certificate) {
-    return {
-        {"ATTACHMENT", "VM", "PF", "VF", "ATTACHED", "ATTACHED BY", "DETACHED", "DETACHED BY",
-         "RESET", "RESET DONE", "CLEAN AT", "MAC WAS", "MAC"},
-        {{cell(certificate, "/attachment"), cell(certificate, "/vm"), cell(certificate, "/vf/pf"),
-          cell(certificate, "/vf/index"), cell(certificate, "/attached/at"),
-          cell(certificate, "/attached/requested_by"), cell(certificate, "/detached/at"),
-          cell(certificate, "/detached/requested_by"), cell(certificate, "/reset/method"),
-          cell(certificate, "/reset/done_at"), cell(certificate, "/observed_at"),
-          cell(certificate, "/rotated/mac/was"), cell(certificate, "/settings/mac")}}};
+Table certificate_table(Certificate const& certificate) {
+    return {{"ATTACHMENT", "VM", "PF", "VF", "ATTACHED", "ATTACHED BY", "DETACHED", "DETACHED BY",
+             "RESET", "RESET DONE", "CLEAN AT", "MAC WAS", "MAC"},
+            {{cell(certificate.attachment), cell(certificate.vm), cell(certificate.vf.pf),
+              cell(certificate.vf.index), cell(certificate.attached.at),
+              cell(certificate.attached.requested_by), cell(certificate.detached.at),
+              cell(certificate.detached.requested_by), cell(certificate.reset, &VfReset::method),
+              cell(certificate.reset, &VfReset::done_at), cell(certificate.observed_at),
+              cell(certificate.rotated.mac, &Rotated<MacAddress>::was),
+              cell(certificate.settings.mac)}}};
 }
 
-std::string certificate_page(json const& certificate, Options const& options) {
+std::string certificate_page(Certificate const& certificate, Options const& options) {
     auto const headers = options.no_headers ? Headers::hidden : Headers::shown;
-    auto const vf = fmt::format("{}/{} ({})", cell(certificate, "/vf/pf"),
-                                cell(certificate, "/vf/index"), cell(certificate, "/vf_pci"));
-    auto const reset = fmt::format("{}, done {}", cell(certificate, "/reset/method"),
-                                   cell(certificate, "/reset/done_at"));
+    auto const vf =
+        fmt::format("{} ({})", to_string(certificate.vf), to_string(certificate.vf_pci));
+    auto const reset = fmt::format("{}, done {}", cell(certificate.reset, &VfReset::method),
+                                   cell(certificate.reset, &VfReset::done_at));
     Table const facts{{"", ""},
                       {{"VF:", vf},
-                       {"attachment:", cell(certificate, "/attachment")},
-                       {"VM:", cell(certificate, "/vm")},
-                       {"attached:", mark_text(certificate, "/attached")},
-                       {"detached:", mark_text(certificate, "/detached")},
+                       {"attachment:", cell(certificate.attachment)},
+                       {"VM:", cell(certificate.vm)},
+                       {"attached:", mark_text(certificate.attached)},
+                       {"detached:", mark_text(certificate.detached)},
                        {"reset:", reset},
-                       {"verified clean:", cell(certificate, "/observed_at")},
-                       {"driver now:", cell(certificate, "/driver")}}};
+                       {"verified clean:", cell(certificate.observed_at)},
+                       {"driver now:", cell(certificate.driver)}}};
     auto page = as_table(facts, Headers::hidden);
     for (auto const& table :
-         {settings_table(certificate), address_table(certificate), counter_table(certificate)})
+         {settings_table(certificate.restored), address_table(certificate.rotated),
+          counter_table(certificate.counters.value_or(VfCounters{}))})
         if (!table.rows.empty()) page += "\n" + as_table(table, headers);
     return page;
 }

@@ -2,16 +2,15 @@
 // Formats the certificate of an ended attachment for display. Pure functions, any thread.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "api/types/attachment.hpp"
 #include "service/cli/table.hpp"
 
 namespace vfmgr {
 
 // Returns one row, so that the rows of several attachments can be combined.
-[[nodiscard]] Table certificate_table(nlohmann::json const& certificate);
-[[nodiscard]] std::string certificate_page(nlohmann::json const& certificate,
-                                           Options const& options);
+[[nodiscard]] Table certificate_table(Certificate const& certificate);
+[[nodiscard]] std::string certificate_page(Certificate const& certificate, Options const& options);
 
 }  // namespace vfmgr

@@ -12,6 +12,15 @@
 #include <optional>
 
 #include "api/os/file.hpp"
+#include "api/types/attachment.hpp"
+#include "api/types/check.hpp"
+#include "api/types/daemon.hpp"
+#include "api/types/firmware.hpp"
+#include "api/types/json.hpp"
+#include "api/types/operation.hpp"
+#include "api/types/pf_state.hpp"
+#include "api/types/rdma.hpp"
+#include "api/types/vm_info.hpp"
 
 namespace vfmgr {
 namespace {
@@ -121,11 +130,37 @@ Result<nlohmann::json> json_of(http::Response const& response) {
                 "check that this is vfmgrd, and that its version matches vfctl's");
 }
 
-Result<nlohmann::json> get_json(Connection const& connection, std::string path,
-                                std::map<std::string, std::string> query) {
-    VFMGR_TRY(http::Response const response,
-              connection.send({.path = std::move(path), .query = std::move(query)}));
-    return json_of(response);
+template <class T>
+Result<T> value_of(http::Response const& response) {
+    VFMGR_TRY(auto const document, json_of(response));
+    auto value = from_json_document<T>(document, UnknownKeys::ignored);
+    if (value) return value;
+    return fail(
+        Problem::internal,
+        fmt::format("the server's answer is not what was expected: {}", value.error().detail),
+        "check that vfctl and vfmgrd have the same version");
 }
+
+template Result<About> value_of(http::Response const&);
+template Result<Attachment> value_of(http::Response const&);
+template Result<Certificate> value_of(http::Response const&);
+template Result<CheckReport> value_of(http::Response const&);
+template Result<DryRun> value_of(http::Response const&);
+template Result<FirmwareView> value_of(http::Response const&);
+template Result<InteropWindow> value_of(http::Response const&);
+template Result<NewTokenView> value_of(http::Response const&);
+template Result<Operation> value_of(http::Response const&);
+template Result<PfView> value_of(http::Response const&);
+template Result<ItemList<Attachment>> value_of(http::Response const&);
+template Result<ItemList<AuditEntry>> value_of(http::Response const&);
+template Result<ItemList<FirmwareView>> value_of(http::Response const&);
+template Result<ItemList<HistoryEvent>> value_of(http::Response const&);
+template Result<ItemList<Operation>> value_of(http::Response const&);
+template Result<ItemList<PfView>> value_of(http::Response const&);
+template Result<ItemList<RdmaLink>> value_of(http::Response const&);
+template Result<ItemList<RdmaName>> value_of(http::Response const&);
+template Result<ItemList<TokenView>> value_of(http::Response const&);
+template Result<ItemList<Verification>> value_of(http::Response const&);
+template Result<ItemList<VmInfo>> value_of(http::Response const&);
 
 }  // namespace vfmgr

@@ -36,8 +36,15 @@ class Connection {
 };
 
 [[nodiscard]] Result<nlohmann::json> json_of(http::Response const& response);
-[[nodiscard]] Result<nlohmann::json> get_json(Connection const& connection, std::string path,
-                                              std::map<std::string, std::string> query = {});
+// Reads an answer's value, for the types that connection.cpp lists. Ignores members that it does
+// not know: a newer vfmgrd may send more.
+template <class T>
+[[nodiscard]] Result<T> value_of(http::Response const& response);
+template <class T>
+[[nodiscard]] Result<T> get(Connection const& connection, std::string path) {
+    VFMGR_TRY(auto const response, connection.send({.path = std::move(path)}));
+    return value_of<T>(response);
+}
 [[nodiscard]] Error problem_of(http::Response const& response);
 
 // Accepts "https://host", "https://host:8470", "https://[::1]:8470".

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/types/json.hpp"
+#include "service/cli/add_command.hpp"
 #include "service/cli/host_facts.hpp"
 #include "service/cli/show.hpp"
 #include "vfmgr/machine/bundle.hpp"
@@ -28,7 +29,7 @@ struct DoctorArguments {
 Result<CheckReport> report_for(Options const& options, FactsSource const& source) {
     if (source.from.empty() && !source.local) {
         auto const answer = ask_host(options, "/v1/host/checks");
-        if (answer) return from_json_document<CheckReport>(*answer);
+        if (answer) return value_of<CheckReport>(*answer);
         if (!may_collect_here(options, answer.error())) return fail(answer.error());
     }
     VFMGR_TRY(auto const facts, facts_of(source));
@@ -78,7 +79,10 @@ Result<void> doctor(Options const& options, DoctorArguments const& arguments) {
 Result<std::string> bundle_of(Options const& options, FactsSource const& source) {
     if (!source.local) {
         auto const answer = ask_host(options, "/v1/host/bundle");
-        if (answer) return answer->dump(1) + "\n";
+        if (answer) {
+            VFMGR_TRY(auto const bundle, json_of(*answer));
+            return bundle.dump(1) + "\n";
+        }
         if (!may_collect_here(options, answer.error())) return fail(answer.error());
     }
     VFMGR_TRY(auto facts, facts_of(source));
@@ -118,9 +122,7 @@ void add_doctor_commands(CLI::App& app, Session& session) {
     command->add_flag("--all", arguments->all, "show the checks that pass, too");
     command->add_flag("--rules", arguments->rules,
                       "list the checks and their sources; check nothing");
-    command->callback([&session, arguments] {
-        session.run = [&session, arguments] { return doctor(session.options, *arguments); };
-    });
+    on_chosen(*command, session, doctor, arguments);
 
     auto* const bundle =
         app.add_subcommand("support-bundle", "write what the checks read to a file, for support")
@@ -129,11 +131,7 @@ void add_doctor_commands(CLI::App& app, Session& session) {
     auto const local = std::make_shared<bool>(false);
     bundle->add_option("FILE", *file, "file to write; - for standard output")->required();
     bundle->add_flag("--local", *local, "read the host directly, without the daemon");
-    bundle->callback([&session, file, local] {
-        session.run = [&session, file, local] {
-            return support_bundle(session.options, *file, *local);
-        };
-    });
+    on_chosen(*bundle, session, support_bundle, file, local);
 }
 
 }  // namespace vfmgr

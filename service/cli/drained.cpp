@@ -4,10 +4,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "api/types/json.hpp"
+#include "service/cli/add_command.hpp"
 #include "service/cli/connection.hpp"
 #include "service/cli/show.hpp"
 #include "vfmgr/machine/collect.hpp"
@@ -28,17 +29,27 @@ tl::unexpected<Error> unseen(Error const& why, std::string remedy) {
     return fail(std::move(error));
 }
 
+// What has to be known of an attachment here, whatever else a vfmgrd of another version sends.
+struct NamesVm {
+    std::string vm;
+};
+template <class F, Of<NamesVm> V>
+void fields(F& f, V& attachment) {
+    f.value("vm", attachment.vm);
+}
+
 // Includes VMs that are shut off: their VFs would be missing at their next start.
 Result<Names> attached_by_daemon(Options const& options, std::chrono::seconds time_max) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const response,
               connection.send({.path = "/v1/attachments", .timeout = time_max}));
     VFMGR_TRY(auto const body, json_of(response));
-    if (!body.is_object() || !body.contains("items") || !body["items"].is_array())
+    auto const list = from_json_document<ItemList<NamesVm>>(body, UnknownKeys::ignored);
+    if (!list)
         return fail(Problem::internal, "the server's answer is not a list of attachments",
                     "check that this is vfmgrd, and that its version matches vfctl's");
     Names names;
-    for (auto const& item : body["items"]) names.insert(printable(cell(item, "/vm")));
+    for (auto const& attachment : list->items) names.insert(printable(attachment.vm));
     return names;
 }
 
@@ -103,9 +114,8 @@ Result<void> require_drained(Options const& options, DrainSources const& sources
 }
 
 void add_drained_command(CLI::App& app, Session& session) {
-    app.add_subcommand("drained", "succeed if no VM has a VF, so that drivers may be reloaded")
-        ->fallthrough()
-        ->callback([&session] { session.run = [&session] { return drained(session.options); }; });
+    add_command(app, session, "drained",
+                "succeed if no VM has a VF, so that drivers may be reloaded", drained);
 }
 
 }  // namespace vfmgr

@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "api/types/json.hpp"
+#include "service/cli/add_command.hpp"
 #include "service/cli/connection.hpp"
 #include "service/cli/drained.hpp"
 #include "service/cli/firmware_words.hpp"
@@ -33,37 +34,37 @@ Result<http::Response> read_firmware_at(Connection const& connection, std::strin
 }
 
 Result<void> list_firmware(Options const& options) {
-    VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const response, read_firmware_at(connection, all_cards));
-    VFMGR_TRY(auto const body, json_of(response));
-    print(card_table(body.at("items")), response.body, options);
-    return {};
+    return print_list<FirmwareView>(options, {.path = all_cards, .timeout = firmware_time_max},
+                                    card_table);
 }
 
 Result<void> show_firmware(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const pci, resolve_pf(connection, name));
     VFMGR_TRY(auto const response, read_firmware_at(connection, firmware_path(to_string(pci))));
-    VFMGR_TRY(auto const card, json_of(response));
-    print(setting_table(card), card_page(card, options), response.body, options);
+    VFMGR_TRY(auto const view, value_of<FirmwareView>(response));
+    print(setting_table(view.card), card_page(view, options), response.body, options);
     return {};
+}
+
+Result<std::vector<FirmwareView>> read_all_firmware(Connection const& connection) {
+    VFMGR_TRY(auto const response, read_firmware_at(connection, all_cards));
+    VFMGR_TRY(auto list, value_of<ItemList<FirmwareView>>(response));
+    return std::move(list.items);
 }
 
 // Returns the cards of the given PFs, each once. A PF that belongs to no card stands for itself:
 // the API reports why it can't be changed.
 Result<std::vector<std::string>> cards_of(Connection const& connection,
                                           std::vector<std::string> const& pfs) {
-    VFMGR_TRY(auto const response, read_firmware_at(connection, all_cards));
-    VFMGR_TRY(auto const body, json_of(response));
+    VFMGR_TRY(auto const all, read_all_firmware(connection));
     std::vector<std::string> cards;
     for (auto const& name : pfs) {
         VFMGR_TRY(auto const pci, resolve_pf(connection, name));
         auto card = to_string(pci);
-        for (auto const& item : body.at("items")) {
-            auto const& functions = item.at("functions");
-            if (std::find(functions.begin(), functions.end(), to_string(pci)) != functions.end())
-                card = cell(item, "/pci");
-        }
+        for (auto const& view : all)
+            if (std::ranges::find(view.card.functions, pci) != view.card.functions.end())
+                card = to_string(view.card.pci);
         if (std::ranges::find(cards, card) == cards.end()) cards.push_back(std::move(card));
     }
     return cards;
@@ -117,14 +118,18 @@ Result<void> reboot(Options const& options) {
     return fail(std::move(error));
 }
 
-bool any_is(nlohmann::json const& cards, std::initializer_list<std::string_view> pending) {
-    return std::ranges::any_of(cards, [&](nlohmann::json const& card) {
-        return std::ranges::find(pending, cell(card, "/pending")) != pending.end();
+bool any_unknown(std::vector<FirmwareView> const& cards) {
+    return std::ranges::any_of(cards, [](auto const& card) { return !card.pending; });
+}
+
+bool any_waits(std::vector<FirmwareView> const& cards) {
+    return std::ranges::any_of(cards, [](auto const& card) {
+        return card.pending.value_or(FirmwarePending::none) != FirmwarePending::none;
     });
 }
 
-Result<void> print_pending(nlohmann::json const& cards, Options const& options) {
-    bool const pending = any_is(cards, {"reboot", "power_cycle", "-"});
+Result<void> print_pending(std::vector<FirmwareView> const& cards, Options const& options) {
+    bool const pending = any_unknown(cards) || any_waits(cards);
     print_sentence(pending ? "pending reboot: the cards apply their settings at their next reset; "
                              "one reboot serves all"
                            : "every card already uses its settings: no reboot is needed",
@@ -134,13 +139,13 @@ Result<void> print_pending(nlohmann::json const& cards, Options const& options) 
 
 // Refuses a card that does not report its current settings: a host that runs this at every boot
 // could reboot forever.
-Result<void> reboot_for(nlohmann::json const& cards, Options const& options) {
-    if (any_is(cards, {"-"}))
+Result<void> reboot_for(std::vector<FirmwareView> const& cards, Options const& options) {
+    if (any_unknown(cards))
         return fail(Problem::unsupported,
                     "this host is not rebooted: a card, or its tool, does not report its current "
                     "settings, so nothing would end a loop of reboots",
                     "reboot it by hand; a newer mstflint may report them");
-    if (any_is(cards, {"reboot", "power_cycle"})) return reboot(options);
+    if (any_waits(cards)) return reboot(options);
     return print_pending(cards, options);
 }
 
@@ -152,22 +157,20 @@ Result<void> set_firmware(Options const& options, std::vector<std::string> const
     VFMGR_TRY(auto const cards, cards_of(connection, desired.pfs));
     VFMGR_TRY(auto const planned, plan_all(connection, cards, desired.settings));
     if (options.dry_run) {
-        print(step_table(planned.at("plan")), plan_page(planned), planned.dump(), options);
+        VFMGR_TRY(auto const all, value_of<DryRun>({.body = planned.dump()}));
+        print(step_table(all.plan), plan_page(all.plan), planned.dump(), options);
         return {};
     }
     for (auto const& card : cards) {
         VFMGR_TRY(auto const response, connection.send(change(card, desired.settings)));
-        VFMGR_TRY(auto const done, settle(connection, options, response));
-        static_cast<void>(done);
+        VFMGR_CHECK(settle(connection, options, response));
     }
     if (options.no_wait) return {};
-    VFMGR_TRY(auto const response, read_firmware_at(connection, all_cards));
-    VFMGR_TRY(auto const body, json_of(response));
-    auto changed = nlohmann::json::array();
-    for (auto const& item : body.at("items"))
-        if (std::ranges::find(cards, cell(item, "/pci")) != cards.end()) changed.push_back(item);
-    print(card_table(changed), nlohmann::json{{"items", changed}, {"next", nullptr}}.dump(),
-          options);
+    VFMGR_TRY(auto changed, read_all_firmware(connection));
+    std::erase_if(changed, [&](FirmwareView const& view) {
+        return std::ranges::find(cards, to_string(view.card.pci)) == cards.end();
+    });
+    print(card_table(changed), nlohmann::json(ItemList<FirmwareView>{changed}).dump(), options);
     return reboots ? reboot_for(changed, options) : print_pending(changed, options);
 }
 
@@ -180,32 +183,18 @@ void add_set_firmware(CLI::App& firmware, Session& session) {
     command->add_option("WORDS", *words, "PF… NAME=VALUE…")->required();
     command->add_flag("--reboot", *reboots,
                       "reboot this host when all cards have their settings and no VM has a VF");
-    command->callback([&session, words, reboots] {
-        session.run = [&session, words, reboots] {
-            return set_firmware(session.options, *words, *reboots);
-        };
-    });
+    on_chosen(*command, session, set_firmware, words, reboots);
 }
 
 }  // namespace
 
 void add_firmware_commands(CLI::App& app, Session& session) {
     auto* const firmware =
-        app.add_subcommand("firmware", "show and change firmware settings of ConnectX cards")
-            ->fallthrough();
-    firmware->require_subcommand(1);
-    firmware->add_subcommand("list", "list the cards of the host")
-        ->fallthrough()
-        ->callback(
-            [&session] { session.run = [&session] { return list_firmware(session.options); }; });
-    auto* const show =
-        firmware->add_subcommand("show", "show the settings of a PF's card: default, current, next")
-            ->fallthrough();
-    auto const name = std::make_shared<std::string>();
-    show->add_option("PF", *name, "PCI address or netdev")->required();
-    show->callback([&session, name] {
-        session.run = [&session, name] { return show_firmware(session.options, *name); };
-    });
+        add_group(app, "firmware", "show and change firmware settings of ConnectX cards");
+    add_command(*firmware, session, "list", "list the cards of the host", list_firmware);
+    add_named(*firmware, session, "show",
+              "show the settings of a PF's card: default, current, next", pf_by_any_name,
+              show_firmware);
     add_set_firmware(*firmware, session);
 }
 

@@ -70,35 +70,35 @@ Result<void> assign(FirmwareSettings& settings, std::string const& word) {
                 "change other settings with mlxconfig");
 }
 
-std::string value_of(nlohmann::json const& card, char const* when, char const* name) {
-    auto const settings = card.find(when);
-    if (settings == card.end() || !settings->is_object() || !settings->contains(name)) return "-";
-    auto const& value = settings->at(name);
-    if (value.is_boolean()) return value.get<bool>() ? "True" : "False";
-    return cell(value);
+template <class Member>
+std::string word_of(std::optional<FirmwareSettings> const& settings, Member member) {
+    if (!settings || !((*settings).*member)) return "-";
+    auto const& value = *((*settings).*member);
+    if constexpr (std::is_same_v<decltype(value), bool const&>)
+        return value ? "True" : "False";
+    else
+        return cell(value);
 }
 
 // Returns "8", or "8 -> 16" if it changes at the next reset.
-std::string change_of(nlohmann::json const& card, char const* name) {
-    auto const current = value_of(card, "current", name);
-    auto next = value_of(card, "next", name);
+template <class Member>
+std::string change_of(FirmwareCard const& card, Member member) {
+    auto const current = word_of(card.current, member);
+    auto next = word_of(card.next, member);
     if (current == next || current == "-") return next;
     return current + " -> " + next;
 }
 
-std::string lines_of(char const* title, nlohmann::json const& card, char const* member) {
+std::string lines_of(char const* title, std::vector<std::string> const& lines) {
     std::string out;
-    if (!card.contains(member) || !card.at(member).is_array()) return out;
-    for (auto const& each : card.at(member)) out += fmt::format("  {}\n", cell(each));
+    for (auto const& each : lines) out += fmt::format("  {}\n", cell(each));
     return out.empty() ? out : fmt::format("\n{}:\n{}", title, out);
 }
 
-std::string devlink_lines(nlohmann::json const& card) {
+std::string devlink_lines(FirmwareCard const& card) {
     std::string out;
-    if (!card.contains("devlink") || !card.at("devlink").is_array()) return out;
-    for (auto const& each : card.at("devlink"))
-        out += fmt::format("  {} {} ({})\n", cell(each, "/name"), cell(each, "/value"),
-                           cell(each, "/mode"));
+    for (auto const& each : card.devlink)
+        out += fmt::format("  {} {} ({})\n", cell(each.name), cell(each.value), cell(each.mode));
     return out.empty() ? out : "\nparameters of the kernel's driver (devlink):\n" + out;
 }
 
@@ -118,47 +118,48 @@ Result<FirmwareWords> firmware_words(std::vector<std::string> const& words) {
     return read;
 }
 
-Table card_table(nlohmann::json const& cards) {
+Table card_table(std::vector<FirmwareView> const& cards) {
     Table table{{"CARD", "TYPE", "SRIOV_EN", "NUM_OF_VFS", "LINK_TYPE_P1", "LINK_TYPE_P2",
                  "ATS_ENABLED", "PENDING", "PROBLEM"},
                 {}};
-    for (auto const& card : cards) {
-        std::vector<std::string> row{cell(card, "/pci"), cell(card, "/device_type")};
+    for (auto const& view : cards) {
+        auto const& card = view.card;
+        std::vector<std::string> row{cell(card.pci), cell(card.device_type)};
         for_each_firmware_setting(
-            [&](char const* name, auto) { row.push_back(change_of(card, name)); });
-        row.push_back(cell(card, "/pending"));
-        row.push_back(cell(card, "/problem/detail"));
+            [&](char const*, auto member) { row.push_back(change_of(card, member)); });
+        row.push_back(cell(view.pending));
+        row.push_back(cell(card.problem, &Error::detail));
         table.rows.push_back(std::move(row));
     }
     return table;
 }
 
-Table setting_table(nlohmann::json const& card) {
+Table setting_table(FirmwareCard const& card) {
     Table table{{"SETTING", "DEFAULT", "CURRENT", "NEXT"}, {}};
-    for_each_firmware_setting([&](char const* name, auto) {
-        table.rows.push_back({name, value_of(card, "default", name),
-                              value_of(card, "current", name), value_of(card, "next", name)});
+    for_each_firmware_setting([&](char const* name, auto member) {
+        table.rows.push_back({name, word_of(card.by_default, member), word_of(card.current, member),
+                              word_of(card.next, member)});
     });
     return table;
 }
 
-std::string card_page(nlohmann::json const& card, Options const& options) {
-    auto out = fmt::format("card       {}  {}\n", cell(card, "/pci"), cell(card, "/device_type"));
-    out += fmt::format("functions  {}\n", cell(card, "/functions"));
-    out += fmt::format("read by    {} {}\n", cell(card, "/tool/name"), cell(card, "/tool/version"));
-    auto const pending = cell(card, "/pending");
+std::string card_page(FirmwareView const& view, Options const& options) {
+    auto const& card = view.card;
+    auto out = fmt::format("card       {}  {}\n", cell(card.pci), cell(card.device_type));
+    out += fmt::format("functions  {}\n", cell(card.functions));
+    out += fmt::format("read by    {} {}\n", cell(card.tool, &FirmwareTool::name),
+                       cell(card.tool, &FirmwareTool::version));
     out += fmt::format("pending    {}\n",
-                       pending == "power_cycle"
+                       view.pending == FirmwarePending::power_cycle
                            ? "power_cycle: a reboot did not apply it, power-cycle the host"
-                           : pending);
-    auto const problem = cell(card, "/problem/detail");
-    if (problem != "-")
-        out +=
-            fmt::format("problem    {}\nremedy     {}\n", problem, cell(card, "/problem/remedy"));
+                           : cell(view.pending));
+    if (card.problem)
+        out += fmt::format("problem    {}\nremedy     {}\n", cell(card.problem->detail),
+                           cell(card.problem->remedy));
     else
         out += "\n" +
                as_table(setting_table(card), options.no_headers ? Headers::hidden : Headers::shown);
-    return out + lines_of("in use", card, "in_use") + devlink_lines(card);
+    return out + lines_of("in use", view.in_use) + devlink_lines(card);
 }
 
 nlohmann::json joined_plans(std::vector<nlohmann::json> const& dry_runs) {

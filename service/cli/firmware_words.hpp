@@ -20,10 +20,9 @@ struct FirmwareWords {
 // ETH or 2.
 [[nodiscard]] Result<FirmwareWords> firmware_words(std::vector<std::string> const& words);
 
-// `cards` are items of GET /v1/host/firmware.
-[[nodiscard]] Table card_table(nlohmann::json const& cards);
-[[nodiscard]] Table setting_table(nlohmann::json const& card);
-[[nodiscard]] std::string card_page(nlohmann::json const& card, Options const& options);
+[[nodiscard]] Table card_table(std::vector<FirmwareView> const& cards);
+[[nodiscard]] Table setting_table(FirmwareCard const& card);
+[[nodiscard]] std::string card_page(FirmwareView const& view, Options const& options);
 // Joins the {"plan": …} of several cards into one: each step in order, each sentence once.
 [[nodiscard]] nlohmann::json joined_plans(std::vector<nlohmann::json> const& dry_runs);
 

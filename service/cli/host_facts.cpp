@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "service/cli/connection.hpp"
 #include "service/cli/rdma_link.hpp"
@@ -32,10 +31,9 @@ Result<checks::Facts> facts_of(FactsSource const& source) {
     return checks::from_bundle(text);
 }
 
-Result<nlohmann::json> ask_host(Options const& options, std::string const& path) {
+Result<http::Response> ask_host(Options const& options, std::string const& path) {
     VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const response, connection.send({.path = path, .timeout = collect_time_max}));
-    return json_of(response);
+    return connection.send({.path = path, .timeout = collect_time_max});
 }
 
 bool may_collect_here(Options const& options, Error const& error) {

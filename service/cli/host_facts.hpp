@@ -2,9 +2,9 @@
 // Where vfctl gets facts about a host: the daemon, its own reads, or a bundle. One thread.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "service/cli/connection.hpp"
 #include "service/cli/session.hpp"
 #include "vfmgr/machine/facts.hpp"
 
@@ -19,7 +19,7 @@ void add_source_options(CLI::App& command, FactsSource& source);
 // Reads the bundle's facts, or else this host's, as far as this process may read them.
 [[nodiscard]] Result<checks::Facts> facts_of(FactsSource const& source);
 // Gets a document for which the daemon has to read its host.
-[[nodiscard]] Result<nlohmann::json> ask_host(Options const& options, std::string const& path);
+[[nodiscard]] Result<http::Response> ask_host(Options const& options, std::string const& path);
 // The daemon has more access. If it is down or refuses this user, vfctl can still read the host
 // itself; this function reports that on standard error then.
 [[nodiscard]] bool may_collect_here(Options const& options, Error const& error);

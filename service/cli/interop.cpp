@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "api/types/rdma.hpp"
+#include "service/cli/add_command.hpp"
 #include "service/cli/choice.hpp"
 #include "service/cli/connection.hpp"
-#include "service/cli/named_command.hpp"
 #include "service/cli/resolve.hpp"
 #include "service/cli/show.hpp"
 
@@ -39,8 +39,8 @@ Result<std::string> body_of(OpenArguments const& arguments) {
 }
 
 Result<void> print_interop(http::Response const& response, Options const& options) {
-    VFMGR_TRY(auto const clients, json_of(response));
-    print(interop_table(clients), interop_page(clients), response.body, options);
+    VFMGR_TRY(auto const window, value_of<InteropWindow>(response));
+    print(interop_table(window), interop_page(window), response.body, options);
     return {};
 }
 
@@ -76,14 +76,13 @@ Result<void> close_interop(Options const& options, std::string const& name) {
 
 void add_interop_commands(CLI::App& app, Session& session) {
     auto* const interop =
-        app.add_subcommand("interop", "serve rping, ibv_rc_pingpong and perftest for a VM")
-            ->fallthrough();
-    interop->require_subcommand(1);
+        add_group(app, "interop", "serve rping, ibv_rc_pingpong and perftest for a VM");
     auto const arguments = std::make_shared<OpenArguments>();
-    auto* const open = add_named(*interop, session, "open", "serve them for a limited time",
-                                 [arguments](Options const& options, std::string const& name) {
-                                     return open_interop(options, name, *arguments);
-                                 });
+    auto* const open =
+        add_named(*interop, session, "open", "serve them for a limited time", attachment_or_vm,
+                  [arguments](Options const& options, std::string const& name) {
+                      return open_interop(options, name, *arguments);
+                  });
     open->add_option("--seconds", arguments->seconds,
                      "how long to serve them, at most 3600 (default: 600)");
     open->add_option("--test", arguments->test,
@@ -92,8 +91,9 @@ void add_interop_commands(CLI::App& app, Session& session) {
     open->add_option("--message-bytes", arguments->message_bytes,
                      "length of the longest message; for write_echo, of each message");
     add_named(*interop, session, "show",
-              "show whether they are served, and the commands to run in the VM", show_interop);
-    add_named(*interop, session, "close", "stop serving them", close_interop);
+              "show whether they are served, and the commands to run in the VM", attachment_or_vm,
+              show_interop);
+    add_named(*interop, session, "close", "stop serving them", attachment_or_vm, close_interop);
 }
 
 }  // namespace vfmgr

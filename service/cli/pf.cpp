@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "api/types/json.hpp"
+#include "service/cli/add_command.hpp"
 #include "service/cli/choice.hpp"
 #include "service/cli/connection.hpp"
 #include "service/cli/pf_edit.hpp"
@@ -27,19 +27,15 @@ struct SetArguments {
 };
 
 Result<void> list(Options const& options) {
-    VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const response, connection.send({.path = "/v1/pfs"}));
-    VFMGR_TRY(auto const body, json_of(response));
-    print(pf_table(body.at("items")), response.body, options);
-    return {};
+    return print_list<PfView>(options, {.path = "/v1/pfs"}, pf_table);
 }
 
 Result<void> show(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const pci, resolve_pf(connection, name));
     VFMGR_TRY(auto const response, connection.send({.path = "/v1/pfs/" + to_string(pci)}));
-    VFMGR_TRY(auto const pf, json_of(response));
-    print(pf_table(nlohmann::json::array({pf})), pf_page(pf, options), response.body, options);
+    VFMGR_TRY(auto const pf, value_of<PfView>(response));
+    print(pf_table({pf}), pf_page(pf, options), response.body, options);
     return {};
 }
 
@@ -74,10 +70,8 @@ Result<Edited> edited_spec(Connection const& connection, std::string const& path
 
 // Preserves another client's change between our read and our write: reads the spec again and
 // repeats the edit. One of several editors wins each round, so this many can edit at once.
-Result<std::optional<nlohmann::json>> edit_until_written(Connection const& connection,
-                                                         Options const& options,
-                                                         std::string const& path,
-                                                         SetArguments const& arguments) {
+Result<Settled> edit_until_written(Connection const& connection, Options const& options,
+                                   std::string const& path, SetArguments const& arguments) {
     constexpr int tries_max = 16;
     for (int tries = 1;; ++tries) {
         VFMGR_TRY(Edited const edited, edited_spec(connection, path, arguments));
@@ -95,28 +89,28 @@ Result<void> set(Options const& options, SetArguments const& arguments) {
     VFMGR_TRY(auto const pci, resolve_pf(connection, arguments.pf));
     auto const pf_path = "/v1/pfs/" + to_string(pci);
     auto const spec_path = pf_path + "/spec";
-    std::optional<nlohmann::json> done;
+    Settled settled;
     if (arguments.file.empty()) {
-        VFMGR_TRY(done, edit_until_written(connection, options, spec_path, arguments));
+        VFMGR_TRY(settled, edit_until_written(connection, options, spec_path, arguments));
     } else {
         VFMGR_TRY(auto whole, read_text(arguments.file));
-        VFMGR_TRY(done, change(connection, options,
-                               {.method = "PUT", .path = spec_path, .body = std::move(whole)}));
+        VFMGR_TRY(settled, change(connection, options,
+                                  {.method = "PUT", .path = spec_path, .body = std::move(whole)}));
     }
-    if (!done) return {};
-    print_sentence(done->is_null() ? fmt::format("{} is already configured like this", arguments.pf)
-                                   : fmt::format("{} is configured", arguments.pf),
+    if (settled.shown) return {};
+    print_sentence(settled.done ? fmt::format("{} is configured", arguments.pf)
+                                : fmt::format("{} is already configured like this", arguments.pf),
                    options);
     VFMGR_TRY(auto const after, connection.send({.path = pf_path}));
-    VFMGR_TRY(auto const pf, json_of(after));
-    print(pf_table(nlohmann::json::array({pf})), after.body, options);
+    VFMGR_TRY(auto const pf, value_of<PfView>(after));
+    print(pf_table({pf}), after.body, options);
     return {};
 }
 
 Result<void> report_pf(Options const& options, ApiRequest request, std::string const& sentence) {
     VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const done, change(connection, options, std::move(request)));
-    if (done) print_sentence(sentence, options);
+    VFMGR_TRY(auto const settled, change(connection, options, std::move(request)));
+    if (!settled.shown) print_sentence(sentence, options);
     return {};
 }
 
@@ -150,19 +144,9 @@ Result<void> rekey(Options const& options, std::string const& from, std::string 
     return report_pf(options,
                      {.method = "POST",
                       .path = fmt::format("/v1/pfs/{}/rekey", to_string(old_pci)),
-                      .body = nlohmann::json{{"to", to_string(new_pci)}}.dump()},
+                      .body = nlohmann::json(RekeyRequest{new_pci}).dump()},
                      fmt::format("the stored state of {} is now that of {}", to_string(old_pci),
                                  to_string(new_pci)));
-}
-
-void add_gone(CLI::App& pf, Session& session, std::string const& verb, std::string const& help,
-              Result<void> (*run)(Options const&, std::string const&)) {
-    auto* const command = pf.add_subcommand(verb, help)->fallthrough();
-    auto const name = std::make_shared<std::string>();
-    command->add_option("PF", *name, "PCI address")->required();
-    command->callback([&session, name, run] {
-        session.run = [&session, name, run] { return run(session.options, *name); };
-    });
 }
 
 void add_rekey(CLI::App& pf, Session& session) {
@@ -173,9 +157,7 @@ void add_rekey(CLI::App& pf, Session& session) {
     auto const to = std::make_shared<std::string>();
     command->add_option("FROM", *from, "old PCI address")->required();
     command->add_option("TO", *to, "new PCI address")->required();
-    command->callback([&session, from, to] {
-        session.run = [&session, from, to] { return rekey(session.options, *from, *to); };
-    });
+    on_chosen(*command, session, rekey, from, to);
 }
 
 void add_set(CLI::App& pf, Session& session) {
@@ -205,31 +187,21 @@ void add_set(CLI::App& pf, Session& session) {
         ->excludes(file)
         ->expected(1)
         ->take_all();
-    command->callback([&session, arguments] {
-        session.run = [&session, arguments] { return set(session.options, *arguments); };
-    });
+    on_chosen(*command, session, set, arguments);
 }
 
 }  // namespace
 
 void add_pf_commands(CLI::App& app, Session& session) {
-    auto* const pf =
-        app.add_subcommand("pf", "show and configure physical functions")->fallthrough();
-    pf->require_subcommand(1);
-    pf->add_subcommand("list", "list the PFs of the host")->fallthrough()->callback([&session] {
-        session.run = [&session] { return list(session.options); };
-    });
-    auto* const show_command =
-        pf->add_subcommand("show", "show one PF with its VFs")->fallthrough();
-    auto const name = std::make_shared<std::string>();
-    show_command->add_option("PF", *name, "PCI address or netdev")->required();
-    show_command->callback([&session, name] {
-        session.run = [&session, name] { return show(session.options, *name); };
-    });
+    auto* const pf = add_group(app, "pf", "show and configure physical functions");
+    add_command(*pf, session, "list", "list the PFs of the host", list);
+    add_named(*pf, session, "show", "show one PF with its VFs", pf_by_any_name, show);
     add_set(*pf, session);
-    add_gone(*pf, session, "gone", "end the attachments of a PF that is gone", end_gone);
-    add_gone(*pf, session, "confirm-gone",
-             "delete the stored state of a PF that does not come back", confirm_gone);
+    Named const by_address{"PF", "PCI address"};
+    add_named(*pf, session, "gone", "end the attachments of a PF that is gone", by_address,
+              end_gone);
+    add_named(*pf, session, "confirm-gone",
+              "delete the stored state of a PF that does not come back", by_address, confirm_gone);
     add_rekey(*pf, session);
 }
 

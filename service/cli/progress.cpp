@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "service/cli/interruption.hpp"
 #include "service/cli/show.hpp"
@@ -17,20 +16,10 @@ namespace {
 
 constexpr std::uint32_t poll_seconds = 1;  // shows steps as they change
 
-bool ended(nlohmann::json const& operation) {
-    auto const state = cell(operation, "/state");
-    return state == "succeeded" || state == "failed";
-}
-
 std::size_t terminal_columns() {
     winsize size{};
     if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
     return size.ws_col;
-}
-
-nlohmann::json list_in(nlohmann::json const& document, char const* name) {
-    auto const found = document.find(name);
-    return found != document.end() && found->is_array() ? *found : nlohmann::json::array();
 }
 
 // Rewrites one line on a terminal; prints one line per change elsewhere.
@@ -42,7 +31,7 @@ class Display {
     Display(Display const&) = delete;
     Display& operator=(Display const&) = delete;
 
-    void show(nlohmann::json const& operation) {
+    void show(Operation const& operation) {
         if (quiet_) return;
         if (terminal_) {
             auto const line = status_line(operation, terminal_columns() - 1);
@@ -65,41 +54,40 @@ class Display {
     StepChanges changes_;
 };
 
-Error failure_of(nlohmann::json const& operation) {
-    auto const problem = operation.find("problem");
-    if (problem != operation.end() && problem->is_object()) return error_from_json(*problem);
+Error failure_of(Operation const& operation) {
+    if (operation.problem) return *operation.problem;
     return {Problem::internal, "the operation failed without a reason",
             "see vfmgrd's log: journalctl -u vfmgrd"};
 }
 
 }  // namespace
 
-std::vector<std::string> StepChanges::since_last(nlohmann::json const& operation) {
+std::vector<std::string> StepChanges::since_last(Operation const& operation) {
     std::vector<std::string> lines;
-    auto const steps = list_in(operation, "steps");
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-        auto const state = cell(steps[i], "/state");
-        if (state == "planned" || shown_[i] == state) continue;
-        shown_[i] = state;
-        auto const word = state == "intended" ? std::string("doing") : state;
-        lines.push_back(fmt::format("{:<7} {}", word, cell(steps[i], "/sentence")));
-        if (state != "done") continue;
-        for (auto const& remark : list_in(steps[i], "remarks"))
+    for (std::size_t i = 0; i < operation.steps.size(); ++i) {
+        auto const& step = operation.steps[i];
+        auto const shown = shown_.find(i);
+        if (step.state == StepState::planned ||
+            (shown != shown_.end() && shown->second == step.state))
+            continue;
+        shown_[i] = step.state;
+        auto const word = step.state == StepState::intended ? "doing" : enum_name(step.state);
+        lines.push_back(fmt::format("{:<7} {}", word, cell(step.sentence)));
+        if (step.state != StepState::done) continue;
+        for (auto const& remark : step.remarks)
             lines.push_back(fmt::format("{:<7} {}", "", cell(remark)));
     }
     return lines;
 }
 
-std::string status_line(nlohmann::json const& operation, std::size_t columns) {
-    auto const steps = list_in(operation, "steps");
+std::string status_line(Operation const& operation, std::size_t columns) {
     std::size_t done = 0;
-    std::string now = cell(operation, "/state");
-    for (auto const& step : steps) {
-        auto const state = cell(step, "/state");
-        if (state == "done" || state == "undone") ++done;
-        if (state == "intended") now = cell(step, "/sentence");
+    std::string now = cell(operation.state);
+    for (auto const& step : operation.steps) {
+        if (step.state == StepState::done || step.state == StepState::undone) ++done;
+        if (step.state == StepState::intended) now = cell(step.sentence);
     }
-    auto line = fmt::format("[{}/{}] {}", done, steps.size(), now);
+    auto line = fmt::format("[{}/{}] {}", done, operation.steps.size(), now);
     if (line.size() <= columns) return line;
     // Do not cut inside a character.
     auto cut = columns;
@@ -107,8 +95,8 @@ std::string status_line(nlohmann::json const& operation, std::size_t columns) {
     return line.substr(0, cut);
 }
 
-Result<nlohmann::json> follow(Connection const& connection, Options const& options,
-                              std::string const& operation_id) {
+Result<Done> follow(Connection const& connection, Options const& options,
+                    std::string const& operation_id) {
     auto const resume = fmt::format("vfctl op wait {}", operation_id);
     Interruption const interruption(fmt::format(
         "\nvfctl: operation {} continues; wait for it with: {}\n", operation_id, resume));
@@ -124,42 +112,35 @@ Result<nlohmann::json> follow(Connection const& connection, Options const& optio
                 error.remedy += fmt::format("; then wait for the operation with: {}", resume);
             return fail(std::move(error));
         }
-        VFMGR_TRY(auto operation, json_of(*response));
+        VFMGR_TRY(auto operation, value_of<Operation>(*response));
         display.show(operation);
-        if (ended(operation)) {
-            if (cell(operation, "/state") == "failed") return fail(failure_of(operation));
-            return operation;
-        }
+        if (operation.state == OperationState::failed) return fail(failure_of(operation));
+        if (finished(operation)) return Done{std::move(operation), response->body};
         wait = std::chrono::seconds(poll_seconds);
     }
 }
 
-Result<std::optional<nlohmann::json>> settle(Connection const& connection, Options const& options,
-                                             http::Response const& response) {
-    if (response.status != 202) return std::optional<nlohmann::json>(nlohmann::json(nullptr));
-    VFMGR_TRY(auto const operation, json_of(response));
-    auto const id = cell(operation, "/id");
+Result<Settled> settle(Connection const& connection, Options const& options,
+                       http::Response const& response) {
+    if (response.status != 202) return Settled{};
+    VFMGR_TRY(auto const operation, value_of<Operation>(response));
     if (options.no_wait) {
         bool const is_json = options.format == Format::json;
-        write_out(is_json ? response.body : id + "\n", is_json ? Shown::json : Shown::text);
-        return std::optional<nlohmann::json>();
+        write_out(is_json ? response.body : operation.id + "\n",
+                  is_json ? Shown::json : Shown::text);
+        return Settled{.shown = true};
     }
-    VFMGR_TRY(auto done, follow(connection, options, id));
-    return std::optional<nlohmann::json>(std::move(done));
+    VFMGR_TRY(auto done, follow(connection, options, operation.id));
+    return Settled{.done = std::move(done)};
 }
 
-Result<std::optional<nlohmann::json>> change(Connection const& connection, Options const& options,
-                                             ApiRequest request) {
+Result<Settled> change(Connection const& connection, Options const& options, ApiRequest request) {
     if (options.dry_run) request.query["dry_run"] = "true";
     VFMGR_TRY(auto const response, connection.send(request));
-    nlohmann::json body;
-    if (!response.body.empty()) {
-        VFMGR_TRY(body, json_of(response));
-    }
     if (!options.dry_run) return settle(connection, options, response);
-    print(step_table(body.value("plan", nlohmann::json::object())), plan_page(body), response.body,
-          options);
-    return std::optional<nlohmann::json>();
+    VFMGR_TRY(auto const planned, value_of<DryRun>(response));
+    print(step_table(planned.plan), plan_page(planned.plan), response.body, options);
+    return Settled{.shown = true};
 }
 
 }  // namespace vfmgr

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "api/http/uri.hpp"
+#include "service/cli/add_command.hpp"
 #include "service/cli/connection.hpp"
 #include "service/cli/show.hpp"
 
@@ -61,9 +60,9 @@ Result<void> query(Options const& options, QueryArguments const& arguments) {
 Result<void> version(Options const& options) {
     std::string out = fmt::format("vfctl {}\n", VFMGR_VERSION);
     auto const connection = Connection::open(options);
-    auto const about = connection ? get_json(*connection, "/v1") : fail(connection.error());
+    auto const about = connection ? get<About>(*connection, "/v1") : fail(connection.error());
     if (about)
-        out += fmt::format("vfmgrd {}\n", cell(*about, "/version"));
+        out += fmt::format("vfmgrd {}\n", cell(about->version));
     else
         print_sentence("vfmgrd: " + about.error().detail, options);
     write_out(out, Shown::text);
@@ -81,12 +80,8 @@ void add_query_commands(CLI::App& app, Session& session) {
     command->add_option("PATH", arguments->path, "path, such as /v1/pfs")->required();
     command->add_option("BODY", arguments->body, "JSON; - for standard input");
     command->add_option("--header", arguments->headers, "Name: value")->expected(1)->take_all();
-    command->callback([&session, arguments] {
-        session.run = [&session, arguments] { return query(session.options, *arguments); };
-    });
-    app.add_subcommand("version", "show the versions of vfctl and of the daemon")
-        ->fallthrough()
-        ->callback([&session] { session.run = [&session] { return version(session.options); }; });
+    on_chosen(*command, session, query, arguments);
+    add_command(app, session, "version", "show the versions of vfctl and of the daemon", version);
 }
 
 }  // namespace vfmgr

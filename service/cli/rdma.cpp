@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/types/json.hpp"
+#include "service/cli/add_command.hpp"
 #include "service/cli/host_facts.hpp"
 #include "service/cli/show.hpp"
 #include "vfmgr/machine/rdma_names.hpp"
@@ -19,21 +20,11 @@ struct RdmaArguments {
     bool gids = false;
 };
 
-struct NameList {
-    std::vector<RdmaName> items;
-    nlohmann::json next;
-};
-template <class F, Of<NameList> V>
-void fields(F& f, V& list) {
-    f.value("items", list.items);
-    f.value("next", list.next);
-}
-
 Result<std::vector<RdmaName>> names_of(Options const& options, FactsSource const& source) {
     if (source.from.empty() && !source.local) {
         auto const answer = ask_host(options, "/v1/host/rdma");
         if (answer) {
-            VFMGR_TRY(auto list, from_json_document<NameList>(*answer));
+            VFMGR_TRY(auto list, value_of<ItemList<RdmaName>>(*answer));
             return std::move(list.items);
         }
         if (!may_collect_here(options, answer.error())) return fail(answer.error());
@@ -42,44 +33,35 @@ Result<std::vector<RdmaName>> names_of(Options const& options, FactsSource const
     return checks::rdma_names(checks::read_machine(facts));
 }
 
-Table table_of(nlohmann::json const& items) {
+Table table_of(std::vector<RdmaName> const& names) {
     Table table{
         {"rdma_device", "port", "ifname", "pci", "pf", "vf", "state", "link_layer", "driver"}, {}};
-    for (auto const& item : items) {
-        std::vector<std::string> row;
-        for (auto const* const pointer : {"/rdma_device", "/port", "/ifname", "/pci", "/vf/pf",
-                                          "/vf/index", "/state", "/link_layer", "/driver"})
-            row.push_back(cell(item, pointer));
-        table.rows.push_back(std::move(row));
-    }
+    for (auto const& name : names)
+        table.rows.push_back({cell(name.rdma_device), cell(name.port), cell(name.ifname),
+                              cell(name.pci), cell(name.vf, &VfId::pf), cell(name.vf, &VfId::index),
+                              cell(name.state), cell(name.link_layer), cell(name.driver)});
     return table;
 }
 
 Result<void> list(Options const& options, RdmaArguments const& arguments) {
     VFMGR_TRY(auto const names, names_of(options, arguments.source));
-    nlohmann::json const items = names;
     auto const kind = arguments.gids ? checks::RdmaTable::gids : checks::RdmaTable::names;
-    print(table_of(items), checks::rdma_table(names, kind),
-          to_json_text({{"items", items}, {"next", nullptr}}), options);
+    print(table_of(names), checks::rdma_table(names, kind), to_json_text(ItemList<RdmaName>{names}),
+          options);
     return {};
 }
 
 }  // namespace
 
 void add_rdma_commands(CLI::App& app, Session& session) {
-    auto* const rdma =
-        app.add_subcommand("rdma", "show RDMA devices, and manage software RDMA links")
-            ->fallthrough();
-    rdma->require_subcommand(1);
+    auto* const rdma = add_group(app, "rdma", "show RDMA devices, and manage software RDMA links");
     auto* const command =
         rdma->add_subcommand("list", "list RDMA ports with netdev, PCI function, VF and GIDs")
             ->fallthrough();
     auto const arguments = std::make_shared<RdmaArguments>();
     command->add_flag("--gids", arguments->gids, "print one line for each GID");
     add_source_options(*command, arguments->source);
-    command->callback([&session, arguments] {
-        session.run = [&session, arguments] { return list(session.options, *arguments); };
-    });
+    on_chosen(*command, session, list, arguments);
     add_rdma_link_commands(*rdma, session);
 }
 

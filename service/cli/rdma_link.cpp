@@ -5,8 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "api/types/rdma.hpp"
+#include "service/cli/add_command.hpp"
 #include "service/cli/connection.hpp"
 #include "service/cli/progress.hpp"
 #include "service/cli/rdma_link.hpp"
@@ -25,38 +27,28 @@ struct LinkArguments {
     std::string netdev;
 };
 
-Table link_table(nlohmann::json const& items) {
+std::string users_text(std::optional<ObservedRdmaLink> const& observed) {
+    if (observed && observed->users_unknown) return "unknown";
+    std::string users;
+    if (observed)
+        for (auto const& user : observed->users)
+            users += fmt::format("{}{}({})", users.empty() ? "" : ", ", cell(user.comm),
+                                 user.pid ? cell(user.pid) : "kernel");
+    return users.empty() ? "-" : users;
+}
+
+Table link_table(std::vector<RdmaLink> const& links) {
     Table table{{"LINK", "TYPE", "IFNAME", "STATE", "ACTIVE", "OWNER", "USERS", "DETAIL"}, {}};
-    for (auto const& item : items) {
-        auto const& of = item.at(item.at("desired").is_null() ? "observed" : "desired");
-        std::string users;
-        for (auto const& user : item.value("/observed/users"_json_pointer, nlohmann::json::array()))
-            users += fmt::format("{}{}({})", users.empty() ? "" : ", ", cell(user, "/comm"),
-                                 user.at("pid").is_null() ? "kernel" : cell(user, "/pid"));
-        if (cell(item, "/observed/users_unknown") != "-") users = "unknown";
-        table.rows.push_back({cell(item, "/name"), cell(of, "/type"), cell(of, "/ifname"),
-                              cell(item, "/state"), cell(item, "/observed/active"),
-                              cell(item, "/owner"), users.empty() ? "-" : users,
-                              cell(item, "/detail")});
+    for (auto const& link : links) {
+        auto const& [desired, observed] = std::tie(link.desired, link.observed);
+        table.rows.push_back(
+            {cell(link.name),
+             desired ? cell(desired->type) : cell(observed, &ObservedRdmaLink::type),
+             desired ? cell(desired->ifname) : cell(observed, &ObservedRdmaLink::ifname),
+             cell(link.state), cell(observed, &ObservedRdmaLink::active), cell(link.owner),
+             users_text(observed), cell(link.detail)});
     }
     return table;
-}
-
-struct Links {
-    Table table;
-    std::string body;
-};
-Result<Links> ask_links(Options const& options) {
-    VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const response, connection.send({.path = links_path}));
-    VFMGR_TRY(auto const body, json_of(response));
-    return Links{link_table(body.at("items")), response.body};
-}
-
-Result<void> list_links(Options const& options) {
-    VFMGR_TRY(auto const links, ask_links(options));
-    print(links.table, links.body, options);
-    return {};
 }
 
 // The name becomes part of an API path: an invalid one is refused before it is sent.
@@ -70,9 +62,8 @@ Result<std::string> link_path(std::string const& name) {
 Result<void> change_link(Options const& options, ApiRequest request,
                          std::string const& done_sentence) {
     VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const done, change(connection, options, std::move(request)));
-    if (!done) return {};
-    print_sentence(done_sentence, options);
+    VFMGR_TRY(auto const settled, change(connection, options, std::move(request)));
+    if (!settled.shown) print_sentence(done_sentence, options);
     return {};
 }
 
@@ -110,9 +101,7 @@ void add_link_add(CLI::App& link, Session& session) {
         ->check(CLI::IsMember({"netdev"}));
     command->add_option("DEV", arguments->netdev, "a trusted network device, such as bond0")
         ->required();
-    command->callback([&session, arguments] {
-        session.run = [&session, arguments] { return add_link(session.options, *arguments); };
-    });
+    on_chosen(*command, session, add_link, arguments);
 }
 
 void add_link_delete(CLI::App& link, Session& session) {
@@ -122,35 +111,27 @@ void add_link_delete(CLI::App& link, Session& session) {
     auto const force = std::make_shared<bool>(false);
     command->add_option("NAME", *name, "name as in the list")->required();
     command->add_flag("--force", *force, "delete it even if the kernel or an attachment uses it");
-    command->callback([&session, name, force] {
-        session.run = [&session, name, force] {
-            return remove_link(session.options, *name, *force);
-        };
-    });
+    on_chosen(*command, session, remove_link, name, force);
 }
 
 }  // namespace
 
 checks::CommandFact links_of_daemon() {
-    try {
-        auto const links = ask_links({});
-        if (links) return {.out = as_csv(links->table, Headers::hidden), .err{}};
-        return {
-            .out{}, .err = links.error().detail, .exit_status = exit_code(links.error().problem)};
-    } catch (nlohmann::json::exception const& bug) {  // a daemon of another version
-        return {.out{}, .err = bug.what(), .exit_status = exit_code(Problem::internal)};
-    }
+    auto const connection = Connection::open({});
+    auto const links =
+        connection ? get<ItemList<RdmaLink>>(*connection, links_path) : fail(connection.error());
+    if (links) return {.out = as_csv(link_table(links->items), Headers::hidden), .err{}};
+    return {.out{}, .err = links.error().detail, .exit_status = exit_code(links.error().problem)};
 }
 
 void add_rdma_link_commands(CLI::App& rdma, Session& session) {
     auto* const link =
-        rdma.add_subcommand("link", "show and manage software RDMA links (SoftRoCE, iWARP)")
-            ->fallthrough();
-    link->require_subcommand(1);
-    link->add_subcommand("list", "list the configured and the existing links, and their users")
-        ->fallthrough()
-        ->callback(
-            [&session] { session.run = [&session] { return list_links(session.options); }; });
+        add_group(rdma, "link", "show and manage software RDMA links (SoftRoCE, iWARP)");
+    auto const list = [](Options const& options) {
+        return print_list<RdmaLink>(options, {.path = links_path}, link_table);
+    };
+    add_command(*link, session, "list",
+                "list the configured and the existing links, and their users", list);
     add_link_add(*link, session);
     add_link_delete(*link, session);
 }

@@ -4,20 +4,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "service/cli/table.hpp"
 
 namespace vfmgr {
 
-Result<PciAddress> pf_among(nlohmann::json const& list, std::string const& text) {
+Result<PciAddress> pf_among(std::vector<PfView> const& pfs, std::string const& text) {
     std::vector<std::string> matches;
     std::vector<std::string> known;
-    for (auto const& pf : list.at("items")) {
-        auto const name = cell(pf, "/info/ifname");
-        known.push_back(name);
-        if (name == text) matches.push_back(cell(pf, "/info/pci"));
+    for (auto const& [pf, vfs, standing, spec, revision] : pfs) {
+        known.push_back(cell(pf.info.ifname));
+        if (known.back() == text) matches.push_back(cell(pf.info.pci));
     }
     if (matches.size() > 1)
         return fail(
@@ -31,13 +29,12 @@ Result<PciAddress> pf_among(nlohmann::json const& list, std::string const& text)
     return PciAddress::parse(matches.front());
 }
 
-Result<std::string> attachment_among(nlohmann::json const& list, std::string const& text) {
+Result<std::string> attachment_among(std::vector<Attachment> const& attachments,
+                                     std::string const& text) {
     std::vector<std::string> matches;
-    for (auto const& attachment : list.at("items")) {
-        auto id = cell(attachment, "/id");
-        if (id == text) return id;
-        if (cell(attachment, "/vm") == text || cell(attachment, "/vm_uuid") == text)
-            matches.push_back(std::move(id));
+    for (auto const& attachment : attachments) {
+        if (attachment.id == text) return text;
+        if (attachment.vm == text || attachment.vm_uuid == text) matches.push_back(attachment.id);
     }
     if (matches.size() == 1) return matches.front();
     if (matches.empty())
@@ -52,13 +49,13 @@ Result<std::string> attachment_among(nlohmann::json const& list, std::string con
 
 Result<PciAddress> resolve_pf(Connection const& connection, std::string const& text) {
     if (auto const pci = PciAddress::parse(text)) return *pci;
-    VFMGR_TRY(auto const list, get_json(connection, "/v1/pfs"));
-    return pf_among(list, text);
+    VFMGR_TRY(auto const list, get<ItemList<PfView>>(connection, "/v1/pfs"));
+    return pf_among(list.items, text);
 }
 
 Result<std::string> resolve_attachment(Connection const& connection, std::string const& text) {
-    VFMGR_TRY(auto const list, get_json(connection, "/v1/attachments"));
-    return attachment_among(list, text);
+    VFMGR_TRY(auto const list, get<ItemList<Attachment>>(connection, "/v1/attachments"));
+    return attachment_among(list.items, text);
 }
 
 }  // namespace vfmgr

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "api/types/addresses.hpp"
+#include "api/types/attachment.hpp"
+#include "api/types/pf_state.hpp"
 #include "service/cli/connection.hpp"
 
 namespace vfmgr {
@@ -16,9 +18,9 @@ namespace vfmgr {
 [[nodiscard]] Result<std::string> resolve_attachment(Connection const& connection,
                                                      std::string const& text);
 
-// The pure parts: `list` is the body of GET /v1/pfs or GET /v1/attachments.
-[[nodiscard]] Result<PciAddress> pf_among(nlohmann::json const& list, std::string const& text);
-[[nodiscard]] Result<std::string> attachment_among(nlohmann::json const& list,
+// The pure parts.
+[[nodiscard]] Result<PciAddress> pf_among(std::vector<PfView> const& pfs, std::string const& text);
+[[nodiscard]] Result<std::string> attachment_among(std::vector<Attachment> const& attachments,
                                                    std::string const& text);
 
 }  // namespace vfmgr

@@ -4,74 +4,31 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
-#include "api/types/json.hpp"
 #include "api/types/test_lines.hpp"
 
 namespace vfmgr {
+
 namespace {
 
-using nlohmann::json;
-
-json list_at(json const& document, std::string const& pointer) {
-    json::json_pointer const at(pointer);
-    if (!document.contains(at) || !document.at(at).is_array()) return json::array();
-    return document.at(at);
-}
-
-Table rows_of(json const& items, std::vector<std::pair<std::string, std::string>> const& columns) {
-    Table table;
-    for (auto const& [title, pointer] : columns) table.columns.push_back(title);
-    for (auto const& item : items) {
-        std::vector<std::string> row;
-        for (auto const& [title, pointer] : columns) row.push_back(cell(item, pointer));
-        table.rows.push_back(std::move(row));
-    }
-    return table;
-}
-
-std::string vlan_text(json const& settings) {
-    auto const id = cell(settings, "/vlan/id");
-    auto const qos = cell(settings, "/vlan/qos");
-    return qos == "-" || qos == "0" ? id : id + ":" + qos;
-}
-
 // Returns "RATE 100-1000" or "max 1000": the VF's send rate, in Mbit/s.
-std::string rate_text(json const& settings) {
-    auto const most = cell(settings, "/max_tx_rate_mbps");
-    auto const least = cell(settings, "/min_tx_rate_mbps");
-    if (least == "-" || least == "0") return most == "0" ? "-" : most;
-    return least + "-" + most;
-}
-
-std::string every_text(json const& attachment) {
-    auto const seconds = cell(attachment, "/spec/verify_every_seconds");
-    return seconds == "-" || seconds == "0" ? "-" : seconds + " s";
+std::string rate_text(VfSpec const& settings) {
+    auto const most = cell(settings.max_tx_rate_mbps);
+    if (settings.min_tx_rate_mbps.value_or(0) == 0) return most == "0" ? "-" : most;
+    return cell(settings.min_tx_rate_mbps) + "-" + most;
 }
 
 // Returns "bandwidth_mbps=941.2 p50_us=18.3".
-std::string figures_text(json const& test) {
+std::string figures_text(TestResult const& test) {
     std::string text;
-    if (!test.contains("figures") || !test["figures"].is_object()) return "-";
-    for (auto const& [name, value] : test["figures"].items()) {
-        if (!value.is_number()) continue;
-        text += fmt::format("{}{}={:.6g}", text.empty() ? "" : " ", printable(name),
-                            value.get<double>());
-    }
+    for (auto const& [name, value] : test.figures)
+        text += fmt::format("{}{}={:.6g}", text.empty() ? "" : " ", printable(name), value);
     return text.empty() ? "-" : text;
 }
 
-// Reads leniently: a newer vfmgrd may send more.
-std::vector<TestResult> tests_of(json const& verification) {
-    std::vector<TestResult> tests;
-    for (auto const& one : list_at(verification, "/tests")) {
-        std::vector<Violation> ignored;
-        JsonReader reader(one, "", ignored);
-        auto& test = tests.emplace_back();
-        Json<TestResult>::read(reader, test);
+std::vector<TestResult> printable_tests(std::vector<TestResult> tests) {
+    for (auto& test : tests)
         for (auto* const text : {&test.name, &test.detail, &test.remedy}) *text = printable(*text);
-    }
     return tests;
 }
 
@@ -88,281 +45,269 @@ std::string section(std::string const& title, Table const& table, Options const&
     return "\n" + title + ":\n" + as_table(table, headers);
 }
 
-std::string bullets(std::string const& title, json const& lines) {
+std::string bullets(std::string const& title, std::vector<std::string> const& lines) {
     std::string out;
     for (auto const& line : lines) out += "  - " + cell(line) + "\n";
     return out.empty() ? out : title + ":\n" + out;
 }
 
-}  // namespace
+std::string warning_lines(std::string const& detail, std::string const& remedy) {
+    return fmt::format("warning: {}\n  remedy: {}\n", cell(detail), cell(remedy));
+}
 
-Table pf_table(json const& items) {
-    auto table = rows_of(items, {{"PF", "/info/pci"},
-                                 {"IFNAME", "/info/ifname"},
-                                 {"DRIVER", "/info/driver"},
-                                 {"VFS", "/info/num_vfs"},
-                                 {"MAX", "/info/total_vfs"},
-                                 {"MODE", "/spec/mode"},
-                                 {"STANDING", "/standing/is"},
-                                 {"UP", "/info/up"},
-                                 {"CARRIER", "/info/carrier"},
-                                 {"MTU", "/info/mtu"},
-                                 {"RDMA", "/info/rdma_device"},
-                                 {"DEVICE", "/info/device_name"}});
+Table network_table(std::optional<PfSpec> const& spec) {
+    Table table{{"NETWORK", "VLAN", "PREFIX", "HOST", "MTU", "RDMA", "DSCP"}, {}};
+    if (!spec) return table;
+    for (auto const& network : spec->networks)
+        table.rows.push_back({cell(network.name), cell(network.vlan), cell(network.prefix),
+                              cell(network.host_address), cell(network.mtu), cell(network.rdma),
+                              cell(network.dscp)});
     return table;
 }
 
-Table vm_table(json const& items) {
-    return rows_of(items, {{"VM", "/name"},
-                           {"UUID", "/uuid"},
-                           {"STATE", "/state"},
-                           {"PERSISTENT", "/persistent"},
-                           {"VSOCK", "/has_vsock"},
-                           {"FREE PORTS", "/free_pcie_ports"}});
+Table interface_table(std::vector<HostInterface> const& interfaces) {
+    Table table{{"IFNAME", "VLAN", "UP", "MTU", "ADDRESSES", "OURS"}, {}};
+    for (auto const& one : interfaces)
+        table.rows.push_back({cell(one.ifname), cell(one.id.vlan), cell(one.up), cell(one.mtu),
+                              cell(one.addresses), cell(one.ours)});
+    return table;
 }
 
-Table attachment_table(json const& items) {
-    return rows_of(items, {{"ID", "/id"},
-                           {"VM", "/vm"},
-                           {"PF", "/vf/pf"},
-                           {"VF", "/vf/index"},
-                           {"PCI", "/vf_pci"},
-                           {"MAC", "/settings/mac"},
-                           {"VLAN", "/settings/vlan/id"},
-                           {"NETWORK", "/spec/network"},
-                           {"ADDRESS", "/address"},
-                           {"STATE", "/state"},
-                           {"VERIFIED", "/verification/verdict"}});
+}  // namespace
+
+std::string vlan_text(std::optional<Vlan> const& vlan) {
+    if (!vlan) return "-";
+    return vlan->qos == 0 ? cell(vlan->id) : fmt::format("{}:{}", vlan->id, vlan->qos);
 }
 
-Table operation_table(json const& items) {
-    return rows_of(items, {{"ID", "/id"},
-                           {"KIND", "/kind"},
-                           {"STATE", "/state"},
-                           {"SUBJECT", "/subject"},
-                           {"BY", "/requested_by"},
-                           {"CREATED", "/created_at"},
-                           {"PROBLEM", "/problem/code"}});
+Table pf_table(std::vector<PfView> const& pfs) {
+    Table table{{"PF", "IFNAME", "DRIVER", "VFS", "MAX", "MODE", "STANDING", "UP", "CARRIER", "MTU",
+                 "RDMA", "DEVICE"},
+                {}};
+    for (auto const& view : pfs) {
+        auto const& info = view.pf.info;
+        table.rows.push_back({cell(info.pci), cell(info.ifname), cell(info.driver),
+                              cell(info.num_vfs), cell(info.total_vfs),
+                              cell(view.spec, &PfSpec::mode), cell(view.standing.is), cell(info.up),
+                              cell(info.carrier), cell(info.mtu), cell(info.rdma_device),
+                              cell(info.device_name)});
+    }
+    return table;
 }
 
-Table history_table(json const& items) {
-    return rows_of(items, {{"EVENT", "/number"},
-                           {"AT", "/at"},
-                           {"KIND", "/kind"},
-                           {"VM", "/vm"},
-                           {"ATTACHMENT", "/attachment"},
-                           {"BECAUSE OF", "/because_of"},
-                           {"DETAIL", "/detail"}});
+Table vm_table(std::vector<VmInfo> const& vms) {
+    Table table{{"VM", "UUID", "STATE", "PERSISTENT", "VSOCK", "FREE PORTS"}, {}};
+    for (auto const& vm : vms)
+        table.rows.push_back({cell(vm.name), cell(vm.uuid), cell(vm.state), cell(vm.persistent),
+                              cell(vm.has_vsock), cell(vm.free_pcie_ports)});
+    return table;
 }
 
-Table audit_table(json const& items) {
-    return rows_of(items, {{"AT", "/at"},
-                           {"WHO", "/who"},
-                           {"ACTION", "/action"},
-                           {"OUTCOME", "/outcome"},
-                           {"REQUESTS", "/requests"},
-                           {"REQUEST ID", "/request_id"}});
+Table attachment_table(std::vector<Attachment> const& attachments) {
+    Table table{
+        {"ID", "VM", "PF", "VF", "PCI", "MAC", "VLAN", "NETWORK", "ADDRESS", "STATE", "VERIFIED"},
+        {}};
+    for (auto const& one : attachments)
+        table.rows.push_back(
+            {cell(one.id), cell(one.vm), cell(one.vf.pf), cell(one.vf.index), cell(one.vf_pci),
+             cell(one.settings.mac), cell(one.settings.vlan, &Vlan::id), cell(one.spec.network),
+             cell(one.address), cell(one.state), cell(one.verification, &Verification::verdict)});
+    return table;
 }
 
-Table token_table(json const& items) {
-    return rows_of(items, {{"ID", "/id"},
-                           {"ROLE", "/role"},
-                           {"DESCRIPTION", "/description"},
-                           {"CREATED", "/created_at"},
-                           {"EXPIRES", "/expires_at"}});
+Table operation_table(std::vector<Operation> const& operations) {
+    Table table{{"ID", "KIND", "STATE", "SUBJECT", "BY", "CREATED", "PROBLEM"}, {}};
+    for (auto const& one : operations)
+        table.rows.push_back({cell(one.id), cell(one.kind), cell(one.state), cell(one.subject),
+                              cell(one.requested_by), cell(one.created_at),
+                              one.problem ? std::string(code(one.problem->problem)) : "-"});
+    return table;
 }
 
-Table interop_table(json const& clients) {
-    return rows_of(json::array({clients}), {{"ATTACHMENT", "/attachment"},
-                                            {"ADDRESS", "/address"},
-                                            {"TEST", "/test"},
-                                            {"BYTES", "/message_bytes"},
-                                            {"UNTIL", "/open_until"},
-                                            {"SERVED", "/served"},
-                                            {"REFUSED", "/refused"}});
+Table history_table(std::vector<HistoryEvent> const& events) {
+    Table table{{"EVENT", "AT", "KIND", "VM", "ATTACHMENT", "BECAUSE OF", "DETAIL"}, {}};
+    for (auto const& event : events)
+        table.rows.push_back({cell(event.number), cell(event.at), cell(event.kind), cell(event.vm),
+                              cell(event.attachment), cell(event.because_of), cell(event.detail)});
+    return table;
 }
 
-Table vf_table(json const& pfs) {
+Table audit_table(std::vector<AuditEntry> const& entries) {
+    Table table{{"AT", "WHO", "ACTION", "OUTCOME", "REQUESTS", "REQUEST ID"}, {}};
+    for (auto const& entry : entries)
+        table.rows.push_back({cell(entry.at), cell(entry.who), cell(entry.action),
+                              cell(entry.outcome), cell(entry.requests), cell(entry.request_id)});
+    return table;
+}
+
+Table token_table(std::vector<TokenView> const& tokens) {
+    Table table{{"ID", "ROLE", "DESCRIPTION", "CREATED", "EXPIRES"}, {}};
+    for (auto const& token : tokens)
+        table.rows.push_back({cell(token.id), cell(token.role), cell(token.description),
+                              cell(token.created_at), cell(token.expires_at)});
+    return table;
+}
+
+Table interop_table(InteropWindow const& window) {
+    return {{"ATTACHMENT", "ADDRESS", "TEST", "BYTES", "UNTIL", "SERVED", "REFUSED"},
+            {{cell(window.attachment), cell(window.address), cell(window.test),
+              cell(window.message_bytes), cell(window.open_until), cell(window.served),
+              cell(window.refused)}}};
+}
+
+Table vf_table(std::vector<PfView> const& pfs) {
     Table table{{"VF", "PF", "IFNAME", "INDEX", "PCI", "DRIVER", "MAC", "VLAN", "SPOOFCHK", "TRUST",
                  "LINK", "RATE", "VM", "STATE"},
                 {}};
-    for (auto const& pf : pfs) {
-        auto const pci = cell(pf, "/info/pci");
-        for (auto const& vf : list_at(pf, "/vfs")) {
-            auto const settings = vf.value("settings", json::object());
-            auto const index = cell(vf, "/index");
-            auto const state = cell(vf, "/quarantine") != "-"   ? "quarantined"
-                               : cell(vf, "/attachment") != "-" ? "attached"
-                                                                : "free";
-            table.rows.push_back(
-                {fmt::format("{}/{}", pci, index), pci, cell(pf, "/info/ifname"), index,
-                 cell(vf, "/pci"), cell(vf, "/driver"), cell(settings, "/mac"), vlan_text(settings),
-                 cell(settings, "/spoofchk"), cell(settings, "/trust"),
-                 cell(settings, "/link_state"), rate_text(settings), cell(vf, "/vm"), state});
+    for (auto const& view : pfs) {
+        auto const& info = view.pf.info;
+        for (auto const& [vf, attachment, vm, quarantine] : view.vfs) {
+            auto const& settings = vf.settings;
+            auto const* const state = quarantine ? "quarantined" : attachment ? "attached" : "free";
+            table.rows.push_back({to_string(VfId{info.pci, vf.index}), cell(info.pci),
+                                  cell(info.ifname), cell(vf.index), cell(vf.pci), cell(vf.driver),
+                                  cell(settings.mac), vlan_text(settings.vlan),
+                                  cell(settings.spoofchk), cell(settings.trust),
+                                  cell(settings.link_state), rate_text(settings), cell(vm), state});
         }
     }
     return table;
 }
 
-Table test_table(json const& verification) {
+Table test_table(Verification const& verification) {
     Table table{{"TEST", "VERDICT", "BY", "BYTES", "MISMATCHES", "FIGURES", "DETAIL"}, {}};
-    for (auto const& test : list_at(verification, "/tests"))
-        table.rows.push_back({cell(test, "/name"), cell(test, "/verdict"), cell(test, "/by"),
-                              cell(test, "/bytes_checked"), cell(test, "/mismatches"),
-                              figures_text(test), cell(test, "/detail")});
+    for (auto const& test : verification.tests)
+        table.rows.push_back({cell(test.name), cell(test.verdict), cell(test.by),
+                              cell(test.bytes_checked), cell(test.mismatches), figures_text(test),
+                              cell(test.detail)});
     return table;
 }
 
-Table step_table(json const& operation) {
-    return rows_of(list_at(operation, "/steps"), {{"STATE", "/state"}, {"STEP", "/sentence"}});
+Table step_table(PlanView const& plan) {
+    Table table{{"STATE", "STEP"}, {}};
+    for (auto const& step : plan.steps) table.rows.push_back({"-", cell(step.sentence)});
+    return table;
 }
 
-std::string pf_page(json const& pf, Options const& options) {
+std::string pf_page(PfView const& view, Options const& options) {
+    auto const& [pf, vfs, standing, spec, revision] = view;
+    auto const& info = pf.info;
+    auto out = facts({{"PF", cell(info.pci)},
+                      {"ifname", cell(info.ifname)},
+                      {"device", cell(info.vendor_name) + " " + cell(info.device_name)},
+                      {"driver", cell(info.driver)},
+                      {"MAC", cell(info.mac)},
+                      {"standing", cell(standing.is)},
+                      {"VFs", cell(info.num_vfs) + " of " + cell(info.total_vfs)},
+                      {"mode", cell(spec, &PfSpec::mode)},
+                      {"VFs configured", cell(spec, &PfSpec::num_vfs)},
+                      {"VF driver", cell(spec, &PfSpec::vf_driver)},
+                      {"variant", cell(info.vfio_variant, &VfioVariant::module)},
+                      {"switch", cell(info.eswitch_mode)},
+                      {"up", cell(info.up)},
+                      {"carrier", cell(info.carrier)},
+                      {"part of", cell(info.controller)},
+                      {"MTU", cell(info.mtu)},
+                      {"NUMA node", cell(info.numa_node)},
+                      {"RDMA device", cell(info.rdma_device)},
+                      {"RDMA driver", cell(info.rdma_driver)},
+                      {"observed", cell(pf.observed_at)}});
+    if (standing.detail)
+        out += fmt::format("{}: {}: {}\n", cell(standing.is), cell(standing.detail),
+                           cell(standing.remedy));
+    if (pf.stuck) out += "stuck: " + cell(pf.stuck) + "\n";
+    if (pf.stale) out += "can't be read now: " + cell(pf.stale_reason) + "\n";
+    out += section("networks", network_table(spec), options);
+    out += section("host's interfaces", interface_table(pf.interfaces), options);
+    return out + section("VFs", vf_table({view}), options);
+}
+
+std::string verification_page(Verification const& verification, Options const& options) {
     auto out =
-        facts({{"PF", cell(pf, "/info/pci")},
-               {"ifname", cell(pf, "/info/ifname")},
-               {"device", cell(pf, "/info/vendor_name") + " " + cell(pf, "/info/device_name")},
-               {"driver", cell(pf, "/info/driver")},
-               {"MAC", cell(pf, "/info/mac")},
-               {"standing", cell(pf, "/standing/is")},
-               {"VFs", cell(pf, "/info/num_vfs") + " of " + cell(pf, "/info/total_vfs")},
-               {"mode", cell(pf, "/spec/mode")},
-               {"VFs configured", cell(pf, "/spec/num_vfs")},
-               {"VF driver", cell(pf, "/spec/vf_driver")},
-               {"variant", cell(pf, "/info/vfio_variant/module")},
-               {"switch", cell(pf, "/info/eswitch_mode")},
-               {"up", cell(pf, "/info/up")},
-               {"carrier", cell(pf, "/info/carrier")},
-               {"part of", cell(pf, "/info/controller")},
-               {"MTU", cell(pf, "/info/mtu")},
-               {"NUMA node", cell(pf, "/info/numa_node")},
-               {"RDMA device", cell(pf, "/info/rdma_device")},
-               {"RDMA driver", cell(pf, "/info/rdma_driver")},
-               {"observed", cell(pf, "/observed_at")}});
-    if (cell(pf, "/standing/detail") != "-")
-        out += fmt::format("{}: {}: {}\n", cell(pf, "/standing/is"), cell(pf, "/standing/detail"),
-                           cell(pf, "/standing/remedy"));
-    if (pf.contains("stuck") && pf["stuck"].is_string())
-        out += "stuck: " + cell(pf, "/stuck") + "\n";
-    if (cell(pf, "/stale") == "yes")
-        out += "can't be read now: " + cell(pf, "/stale_reason") + "\n";
-    out += section("networks",
-                   rows_of(list_at(pf, "/spec/networks"), {{"NETWORK", "/name"},
-                                                           {"VLAN", "/vlan"},
-                                                           {"PREFIX", "/prefix"},
-                                                           {"HOST", "/host_address"},
-                                                           {"MTU", "/mtu"},
-                                                           {"RDMA", "/rdma"},
-                                                           {"DSCP", "/dscp"}}),
-                   options);
-    out += section("host's interfaces",
-                   rows_of(list_at(pf, "/host_interfaces"), {{"IFNAME", "/ifname"},
-                                                             {"VLAN", "/vlan"},
-                                                             {"UP", "/up"},
-                                                             {"MTU", "/mtu"},
-                                                             {"ADDRESSES", "/addresses"},
-                                                             {"OURS", "/ours"}}),
-                   options);
-    return out + section("VFs", vf_table(json::array({pf})), options);
-}
-
-std::string verification_page(json const& verification, Options const& options) {
-    auto const responder = cell(verification, "/responder");
-    auto const path = cell(verification, "/path");
-    auto out = facts({{"verification", cell(verification, "/run")},
-                      {"verdict", cell(verification, "/verdict")},
-                      {"responder", responder == "-" ? "this host" : responder},
-                      {"path", path == "-" ? "not known" : path},
-                      {"DSCP", cell(verification, "/dscp")},
-                      {"peer GID", cell(verification, "/peer_gid")},
-                      {"VF's MAC", cell(verification, "/vf_mac")}});
-    if (cell(verification, "/detail") != "-") out += cell(verification, "/detail") + "\n";
-    if (cell(verification, "/remedy") != "-")
-        out += "remedy: " + cell(verification, "/remedy") + "\n";
-    for (auto const& loss : list_at(verification, "/losses"))
-        out += fmt::format("warning: {}\n  remedy: {}\n", cell(loss, "/detail"),
-                           cell(loss, "/remedy"));
-    for (auto const& warning : list_at(verification, "/warnings"))
-        out += fmt::format("warning: {}\n  remedy: {}\n", cell(warning, "/detail"),
-                           cell(warning, "/remedy"));
-    auto const tests = tests_of(verification);
-    if (tests.empty()) return out;
+        facts({{"verification", cell(verification.run)},
+               {"verdict", cell(verification.verdict)},
+               {"responder", verification.responder ? cell(verification.responder) : "this host"},
+               {"path", verification.path ? cell(verification.path) : "not known"},
+               {"DSCP", cell(verification.dscp)},
+               {"peer GID", cell(verification.peer_gid)},
+               {"VF's MAC", cell(verification.vf_mac)}});
+    if (!verification.detail.empty()) out += cell(verification.detail) + "\n";
+    if (!verification.remedy.empty()) out += "remedy: " + cell(verification.remedy) + "\n";
+    for (auto const& loss : verification.losses) out += warning_lines(loss.detail, loss.remedy);
+    for (auto const& one : verification.warnings) out += warning_lines(one.detail, one.remedy);
+    if (verification.tests.empty()) return out;
     auto const shown = options.verbose ? Figures::all : Figures::important;
-    return out + "\ntests:\n" + test_lines(tests, shown);
+    return out + "\ntests:\n" + test_lines(printable_tests(verification.tests), shown);
 }
 
-std::string interop_page(json const& clients) {
-    auto out = facts({{"attachment", cell(clients, "/attachment")},
-                      {"served until", cell(clients, "/open_until")},
-                      {"perftest's test", cell(clients, "/test")},
-                      {"message bytes", cell(clients, "/message_bytes")},
-                      {"served", cell(clients, "/served")},
-                      {"refused", cell(clients, "/refused")}});
-    if (cell(clients, "/rping") != "-")
-        out += facts({{"rping is not served", cell(clients, "/rping")}});
+std::string interop_page(InteropWindow const& window) {
+    auto out = facts({{"attachment", cell(window.attachment)},
+                      {"served until", cell(window.open_until)},
+                      {"perftest's test", cell(window.test)},
+                      {"message bytes", cell(window.message_bytes)},
+                      {"served", cell(window.served)},
+                      {"refused", cell(window.refused)}});
+    if (!window.rping.empty()) out += facts({{"rping is not served", cell(window.rping)}});
     out += "\nIn the VM:\n";
-    for (auto const& command : list_at(clients, "/commands"))
-        out += "  " + command.get<std::string>() + "\n";
+    for (auto const& command : window.commands) out += "  " + command + "\n";
     return out;
 }
 
-std::string attachment_page(json const& attachment, Options const& options) {
-    auto out = facts({{"attachment", cell(attachment, "/id")},
-                      {"state", cell(attachment, "/state")},
-                      {"VM", cell(attachment, "/vm") + " (" + cell(attachment, "/vm_uuid") + ")"},
-                      {"VF", cell(attachment, "/vf/pf") + "/" + cell(attachment, "/vf/index") +
-                                 " (" + cell(attachment, "/vf_pci") + ")"},
-                      {"MAC", cell(attachment, "/settings/mac")},
-                      {"VLAN", cell(attachment, "/settings/vlan/id")},
-                      {"trust", cell(attachment, "/settings/trust")},
-                      {"spoofchk", cell(attachment, "/settings/spoofchk")},
-                      {"network", cell(attachment, "/spec/network")},
-                      {"address", cell(attachment, "/address")},
-                      {"verified every", every_text(attachment)},
-                      {"running VM", cell(attachment, "/live")},
-                      {"persistent XML", cell(attachment, "/config")},
-                      {"created", cell(attachment, "/created_at")},
-                      {"requested by", cell(attachment, "/requested_by")}});
-    auto const found = attachment.find("verification");
-    if (found != attachment.end() && found->is_object())
-        out += "\n" + verification_page(*found, options);
+std::string attachment_page(Attachment const& attachment, Options const& options) {
+    auto const& settings = attachment.settings;
+    auto const every = attachment.spec.verify_every_seconds;
+    auto out =
+        facts({{"attachment", cell(attachment.id)},
+               {"state", cell(attachment.state)},
+               {"VM", cell(attachment.vm) + " (" + cell(attachment.vm_uuid) + ")"},
+               {"VF", fmt::format("{} ({})", to_string(attachment.vf), cell(attachment.vf_pci))},
+               {"MAC", cell(settings.mac)},
+               {"VLAN", cell(settings.vlan, &Vlan::id)},
+               {"trust", cell(settings.trust)},
+               {"spoofchk", cell(settings.spoofchk)},
+               {"network", cell(attachment.spec.network)},
+               {"address", cell(attachment.address)},
+               {"verified every", every == 0 ? "-" : fmt::format("{} s", every)},
+               {"running VM", cell(attachment.live)},
+               {"persistent XML", cell(attachment.config)},
+               {"created", cell(attachment.created_at)},
+               {"requested by", cell(attachment.requested_by)}});
+    if (attachment.verification) out += "\n" + verification_page(*attachment.verification, options);
     return out;
 }
 
-std::string operation_page(json const& operation, Options const& options) {
-    auto out = facts({{"operation", cell(operation, "/id")},
-                      {"kind", cell(operation, "/kind")},
-                      {"state", cell(operation, "/state")},
-                      {"subject", cell(operation, "/subject")},
-                      {"requested by", cell(operation, "/requested_by")},
-                      {"created", cell(operation, "/created_at")},
-                      {"finished", cell(operation, "/finished_at")}});
-    if (cell(operation, "/problem") != "-")
-        out += facts({{"problem", cell(operation, "/problem/detail")},
-                      {"remedy", cell(operation, "/problem/remedy")}});
-    if (cell(operation, "/certificate") != "-") {
-        auto const settings = operation["certificate"].value("settings", json::object());
-        out += facts({{"clean VF", cell(operation, "/certificate/vf_pci")},
-                      {"verified clean", cell(operation, "/certificate/observed_at")},
-                      {"MAC", cell(settings, "/mac")},
-                      {"VLAN", vlan_text(settings)},
-                      {"driver", cell(operation, "/certificate/driver")}});
+std::string operation_page(Operation const& operation, Options const& options) {
+    auto out = facts({{"operation", cell(operation.id)},
+                      {"kind", cell(operation.kind)},
+                      {"state", cell(operation.state)},
+                      {"subject", cell(operation.subject)},
+                      {"requested by", cell(operation.requested_by)},
+                      {"created", cell(operation.created_at)},
+                      {"finished", cell(operation.finished_at)}});
+    if (operation.problem)
+        out += facts({{"problem", cell(operation.problem->detail)},
+                      {"remedy", cell(operation.problem->remedy)}});
+    if (auto const& certificate = operation.certificate)
+        out += facts({{"clean VF", cell(certificate->vf_pci)},
+                      {"verified clean", cell(certificate->observed_at)},
+                      {"MAC", cell(certificate->settings.mac)},
+                      {"VLAN", vlan_text(certificate->settings.vlan)},
+                      {"driver", cell(certificate->driver)}});
+    Table steps{{"STATE", "STEP"}, {}};
+    std::vector<std::string> remarks;
+    for (auto const& step : operation.steps) {
+        steps.rows.push_back({cell(step.state), cell(step.sentence)});
+        remarks.insert(remarks.end(), step.remarks.begin(), step.remarks.end());
     }
-    out += section("steps", step_table(operation), options);
-    json remarks = json::array();
-    for (auto const& step : list_at(operation, "/steps"))
-        for (auto const& remark : list_at(step, "/remarks")) remarks.push_back(remark);
-    return out + bullets("remarks", remarks);
+    return out + section("steps", steps, options) + bullets("remarks", remarks);
 }
 
-std::string plan_page(json const& dry_run) {
-    auto const steps = list_at(dry_run, "/plan/steps");
-    std::string out = steps.empty() ? "nothing to do\n" : "would:\n";
+std::string plan_page(PlanView const& plan) {
+    std::string out = plan.steps.empty() ? "nothing to do\n" : "would:\n";
     int number = 0;
-    for (auto const& step : steps)
-        out += fmt::format("{:>3}. {}\n", ++number, cell(step, "/sentence"));
-    out += bullets("affects", list_at(dry_run, "/plan/blast_radius"));
-    return out + bullets("notes", list_at(dry_run, "/plan/notes"));
+    for (auto const& step : plan.steps)
+        out += fmt::format("{:>3}. {}\n", ++number, cell(step.sentence));
+    return out + bullets("affects", plan.blast_radius) + bullets("notes", plan.notes);
 }
 
 void write_out(std::string_view text, Shown as) {

@@ -1,38 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// vfctl's tables: how the API's documents are displayed. Pure functions, any thread.
+// vfctl's tables: how the API's values are displayed. Pure functions, any thread.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
+#include "api/types/attachment.hpp"
+#include "api/types/daemon.hpp"
+#include "api/types/operation.hpp"
+#include "api/types/pf_state.hpp"
+#include "api/types/rdma.hpp"
 #include "api/types/text.hpp"
+#include "api/types/vm_info.hpp"
+#include "service/cli/connection.hpp"
 #include "service/cli/table.hpp"
 
 namespace vfmgr {
 
-// Built from the items of a list.
-[[nodiscard]] Table pf_table(nlohmann::json const& items);
-[[nodiscard]] Table vm_table(nlohmann::json const& items);
-[[nodiscard]] Table attachment_table(nlohmann::json const& items);
-[[nodiscard]] Table operation_table(nlohmann::json const& items);
-[[nodiscard]] Table audit_table(nlohmann::json const& items);
-[[nodiscard]] Table token_table(nlohmann::json const& items);
-// The VFs of PFs: items of /v1/pfs, each with its vfs.
-[[nodiscard]] Table vf_table(nlohmann::json const& pfs);
-[[nodiscard]] Table history_table(nlohmann::json const& items);
-[[nodiscard]] Table test_table(nlohmann::json const& verification);
-[[nodiscard]] Table interop_table(nlohmann::json const& clients);
-[[nodiscard]] Table step_table(nlohmann::json const& operation);
+[[nodiscard]] Table pf_table(std::vector<PfView> const& pfs);
+[[nodiscard]] Table vm_table(std::vector<VmInfo> const& vms);
+[[nodiscard]] Table attachment_table(std::vector<Attachment> const& attachments);
+[[nodiscard]] Table operation_table(std::vector<Operation> const& operations);
+[[nodiscard]] Table audit_table(std::vector<AuditEntry> const& entries);
+[[nodiscard]] Table token_table(std::vector<TokenView> const& tokens);
+[[nodiscard]] Table vf_table(std::vector<PfView> const& pfs);  // all of their VFs
+[[nodiscard]] Table history_table(std::vector<HistoryEvent> const& events);
+[[nodiscard]] Table test_table(Verification const& verification);
+[[nodiscard]] Table interop_table(InteropWindow const& window);
+[[nodiscard]] Table step_table(PlanView const& plan);
 
 // Whole pages.
-[[nodiscard]] std::string pf_page(nlohmann::json const& pf, Options const& options);
-[[nodiscard]] std::string attachment_page(nlohmann::json const& attachment, Options const& options);
-[[nodiscard]] std::string verification_page(nlohmann::json const& verification,
+[[nodiscard]] std::string pf_page(PfView const& view, Options const& options);
+[[nodiscard]] std::string attachment_page(Attachment const& attachment, Options const& options);
+[[nodiscard]] std::string verification_page(Verification const& verification,
                                             Options const& options);
-[[nodiscard]] std::string interop_page(nlohmann::json const& clients);
-[[nodiscard]] std::string operation_page(nlohmann::json const& operation, Options const& options);
-// Formats {"plan": …}: what would be done, and who is affected.
-[[nodiscard]] std::string plan_page(nlohmann::json const& dry_run);
+[[nodiscard]] std::string interop_page(InteropWindow const& window);
+[[nodiscard]] std::string operation_page(Operation const& operation, Options const& options);
+// What would be done, and who is affected.
+[[nodiscard]] std::string plan_page(PlanView const& plan);
+
+// Formats a VLAN as ID or ID:QOS.
+[[nodiscard]] std::string vlan_text(std::optional<Vlan> const& vlan);
 
 // Writes to standard output, as all answers of vfctl; run_vfctl() checks that the write succeeded.
 void write_out(std::string_view text, Shown as);
@@ -42,5 +50,16 @@ void print(Table const& table, std::string const& page, std::string const& body,
 void print(Table const& table, std::string const& body, Options const& options);
 // Prints a sentence for the user on standard error; nothing with --quiet.
 void print_sentence(std::string const& sentence, Options const& options);
+
+// Gets the list at `request` and prints it.
+template <class T>
+[[nodiscard]] Result<void> print_list(Options const& options, ApiRequest const& request,
+                                      Table (*table)(std::vector<T> const&)) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const response, connection.send(request));
+    VFMGR_TRY(auto const list, value_of<ItemList<T>>(response));
+    print(table(list.items), response.body, options);
+    return {};
+}
 
 }  // namespace vfmgr

@@ -2,7 +2,6 @@
 #include "service/cli/table.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "api/types/text.hpp"
 
@@ -55,22 +54,6 @@ std::string lower(std::string text) {
 
 std::string printable(std::string_view text) {
     return escaped(text, Shown::word);
-}
-
-std::string cell(nlohmann::json const& value) {
-    if (value.is_null() || (value.is_string() && value.get_ref<std::string const&>().empty()))
-        return "-";
-    if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
-    if (value.is_string()) return printable(value.get<std::string>());
-    if (!value.is_array()) return value.dump(-1, ' ', true);
-    std::string out;
-    for (auto const& item : value) out += (out.empty() ? "" : ",") + cell(item);
-    return out.empty() ? "-" : out;
-}
-
-std::string cell(nlohmann::json const& document, std::string const& pointer) {
-    nlohmann::json::json_pointer const at(pointer);
-    return document.contains(at) ? cell(document.at(at)) : "-";
 }
 
 std::string as_table(Table const& table, Headers headers) {

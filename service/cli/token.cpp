@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "service/cli/add_command.hpp"
 #include "service/cli/connection.hpp"
 #include "service/cli/show.hpp"
 
@@ -18,7 +18,7 @@ struct CreateArguments {
 };
 
 // Revokes a token whose secret could not be delivered: it must not stay valid.
-Result<void> revoke(Connection const& connection, std::string const& id, Error error) {
+Result<void> revoke_lost(Connection const& connection, std::string const& id, Error error) {
     auto const revoked = connection.send({.method = "DELETE", .path = "/v1/tokens/" + id});
     error.detail = fmt::format("the secret of token {} is lost: {}", id, error.detail);
     error.remedy = revoked
@@ -36,23 +36,19 @@ Result<void> create(Options const& options, CreateArguments const& arguments) {
     if (arguments.days) body["days"] = *arguments.days;
     VFMGR_TRY(auto const response,
               connection.send({.method = "POST", .path = "/v1/tokens", .body = body.dump()}));
-    VFMGR_TRY(auto const token, json_of(response));
+    VFMGR_TRY(auto const created, value_of<NewTokenView>(response));
+    auto const& token = created.view;
     print_sentence(fmt::format("token {} has role {}; its secret is shown only this once",
-                               cell(token, "/id"), cell(token, "/role")),
+                               cell(token.id), cell(token.role)),
                    options);
-    print(token_table(nlohmann::json::array({token})), cell(token, "/token") + "\n", response.body,
-          options);
+    print(token_table({token}), cell(created.token) + "\n", response.body, options);
     if (auto const written = flush_output(); !written)
-        return revoke(connection, cell(token, "/id"), written.error());
+        return revoke_lost(connection, token.id, written.error());
     return {};
 }
 
 Result<void> list(Options const& options) {
-    VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const response, connection.send({.path = "/v1/tokens"}));
-    VFMGR_TRY(auto const body, json_of(response));
-    print(token_table(body.at("items")), response.body, options);
-    return {};
+    return print_list<TokenView>(options, {.path = "/v1/tokens"}, token_table);
 }
 
 Result<void> revoke(Options const& options, std::string const& id) {
@@ -66,26 +62,16 @@ Result<void> revoke(Options const& options, std::string const& id) {
 }  // namespace
 
 void add_token_commands(CLI::App& app, Session& session) {
-    auto* const token =
-        app.add_subcommand("token", "manage tokens for the API over TLS")->fallthrough();
-    token->require_subcommand(1);
+    auto* const token = add_group(app, "token", "manage tokens for the API over TLS");
     auto* const create_command = token->add_subcommand("create", "create a token")->fallthrough();
     auto const arguments = std::make_shared<CreateArguments>();
     create_command->add_option("--role", arguments->role, "viewer, operator or admin");
     create_command->add_option("--description,--name", arguments->description,
                                "whom or what the token is for");
     create_command->add_option("--days", arguments->days, "days until it expires (default: never)");
-    create_command->callback([&session, arguments] {
-        session.run = [&session, arguments] { return create(session.options, *arguments); };
-    });
-    token->add_subcommand("list", "list all tokens, without their secrets")
-        ->fallthrough()
-        ->callback([&session] { session.run = [&session] { return list(session.options); }; });
-    auto* const revoke_command = token->add_subcommand("revoke", "revoke a token")->fallthrough();
-    auto const id = std::make_shared<std::string>();
-    revoke_command->add_option("ID", *id, "ID of the token")->required();
-    revoke_command->callback(
-        [&session, id] { session.run = [&session, id] { return revoke(session.options, *id); }; });
+    on_chosen(*create_command, session, create, arguments);
+    add_command(*token, session, "list", "list all tokens, without their secrets", list);
+    add_named(*token, session, "revoke", "revoke a token", {"ID", "ID of the token"}, revoke);
 }
 
 }  // namespace vfmgr

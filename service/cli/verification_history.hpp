@@ -3,18 +3,19 @@
 // One thread.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
+#include "api/types/verification.hpp"
 #include "service/cli/connection.hpp"
 #include "service/cli/table.hpp"
 
 namespace vfmgr {
 
-// Built from the items of a list of verifications, the latest first.
-[[nodiscard]] Table verification_table(nlohmann::json const& items);
+// The latest first.
+[[nodiscard]] Table verification_table(std::vector<Verification> const& runs);
 // The table, then failures and warnings, with their remedies.
-[[nodiscard]] std::string verification_list_page(nlohmann::json const& items,
+[[nodiscard]] std::string verification_list_page(std::vector<Verification> const& runs,
                                                  Options const& options);
 
 // Gets the list at `path` and prints it.

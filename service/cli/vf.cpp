@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <memory>
-#include <nlohmann/json.hpp>
-
+#include "service/cli/add_command.hpp"
 #include "service/cli/connection.hpp"
 #include "service/cli/progress.hpp"
 #include "service/cli/resolve.hpp"
@@ -15,18 +12,13 @@ namespace vfmgr {
 namespace {
 
 Result<void> list(Options const& options, std::string const& pf_name) {
+    if (pf_name.empty()) return print_list<PfView>(options, {.path = "/v1/pfs"}, vf_table);
     VFMGR_TRY(auto const connection, Connection::open(options));
-    if (pf_name.empty()) {
-        VFMGR_TRY(auto const response, connection.send({.path = "/v1/pfs"}));
-        VFMGR_TRY(auto const body, json_of(response));
-        print(vf_table(body.at("items")), response.body, options);
-        return {};
-    }
     VFMGR_TRY(auto const pci, resolve_pf(connection, pf_name));
     auto const path = "/v1/pfs/" + to_string(pci);
-    VFMGR_TRY(auto const pf, get_json(connection, path));
+    VFMGR_TRY(auto const pf, get<PfView>(connection, path));
     VFMGR_TRY(auto const response, connection.send({.path = path + "/vfs"}));
-    print(vf_table(nlohmann::json::array({pf})), response.body, options);
+    print(vf_table({pf}), response.body, options);
     return {};
 }
 
@@ -36,8 +28,8 @@ Result<void> lift_quarantine(Options const& options, std::string const& pf_name,
     VFMGR_TRY(auto const pci, resolve_pf(connection, pf_name));
     ApiRequest request{.method = "DELETE",
                        .path = fmt::format("/v1/pfs/{}/vfs/{}/quarantine", to_string(pci), index)};
-    VFMGR_TRY(auto const done, change(connection, options, std::move(request)));
-    if (done)
+    VFMGR_TRY(auto const settled, change(connection, options, std::move(request)));
+    if (!settled.shown)
         print_sentence(fmt::format("VF {} of {} may be attached again", index, pf_name), options);
     return {};
 }
@@ -54,12 +46,9 @@ Result<void> history_of_vf(Options const& options, std::string const& pf_name,
                            std::uint16_t index) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const pci, resolve_pf(connection, pf_name));
-    VFMGR_TRY(
-        auto const response,
-        connection.send({.path = fmt::format("/v1/pfs/{}/vfs/{}/history", to_string(pci), index)}));
-    VFMGR_TRY(auto const body, json_of(response));
-    print(history_table(body.at("items")), response.body, options);
-    return {};
+    return print_list<HistoryEvent>(
+        options, {.path = fmt::format("/v1/pfs/{}/vfs/{}/history", to_string(pci), index)},
+        history_table);
 }
 
 // Adds a command for one VF, named by its PF and its number.
@@ -71,31 +60,22 @@ void add_of_vf(CLI::App& parent, Session& session, std::string const& verb, std:
     auto const index = std::make_shared<std::uint16_t>();
     command->add_option("PF", *pf, "PCI address or netdev")->required();
     command->add_option("INDEX", *index, "number of the VF")->required();
-    command->callback([&session, pf, index, run] {
-        session.run = [&session, pf, index, run] { return run(session.options, *pf, *index); };
-    });
+    on_chosen(*command, session, run, pf, index);
 }
 
 Result<void> list_vms(Options const& options) {
-    VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const response, connection.send({.path = "/v1/vms"}));
-    VFMGR_TRY(auto const body, json_of(response));
-    print(vm_table(body.at("items")), response.body, options);
-    return {};
+    return print_list<VmInfo>(options, {.path = "/v1/vms"}, vm_table);
 }
 
 }  // namespace
 
 void add_vf_commands(CLI::App& app, Session& session) {
-    auto* const vf =
-        app.add_subcommand("vf", "show virtual functions, and lift quarantines")->fallthrough();
-    vf->require_subcommand(1);
+    auto* const vf = add_group(app, "vf", "show virtual functions, and lift quarantines");
     auto const pf = std::make_shared<std::string>();
     auto* const list_command =
         vf->add_subcommand("list", "list the VFs of one PF, or of all")->fallthrough();
     list_command->add_option("PF", *pf, "PCI address or netdev");
-    list_command->callback(
-        [&session, pf] { session.run = [&session, pf] { return list(session.options, *pf); }; });
+    on_chosen(*list_command, session, list, pf);
     add_of_vf(*vf, session, "history", "show what happened to a VF, whichever VM had it",
               history_of_vf);
     add_of_vf(*vf, session, "verifications",
@@ -104,11 +84,8 @@ void add_vf_commands(CLI::App& app, Session& session) {
     add_of_vf(*vf, session, "lift-quarantine",
               "try again to clean a VF, so that it may be attached again", lift_quarantine);
 
-    auto* const vm = app.add_subcommand("vm", "show virtual machines")->fallthrough();
-    vm->require_subcommand(1);
-    vm->add_subcommand("list", "list all VMs that libvirt knows")
-        ->fallthrough()
-        ->callback([&session] { session.run = [&session] { return list_vms(session.options); }; });
+    auto* const vm = add_group(app, "vm", "show virtual machines");
+    add_command(*vm, session, "list", "list all VMs that libvirt knows", list_vms);
 }
 
 }  // namespace vfmgr

@@ -7,6 +7,7 @@
 #include "service/cli/connection.hpp"
 #include "service/cli/pf_edit.hpp"
 #include "service/cli/resolve.hpp"
+#include "tests/unit/cli/answers.hpp"
 
 namespace vfmgr {
 namespace {
@@ -174,10 +175,9 @@ TEST(PfEdit, BadNetworksAreNamed) {
 }
 
 TEST(Resolve, PfByNameOnlyWhenItIsOne) {
-    auto const list = nlohmann::json::parse(R"({"items": [
-        {"info": {"pci": "0000:01:00.0", "ifname": "ens1"}},
-        {"info": {"pci": "0000:02:00.0", "ifname": "twin"}},
-        {"info": {"pci": "0000:02:00.1", "ifname": "twin"}}]})");
+    std::vector<PfView> const list{test::pf("0000:01:00.0", "ens1"),
+                                   test::pf("0000:02:00.0", "twin"),
+                                   test::pf("0000:02:00.1", "twin")};
     EXPECT_EQ(to_string(*pf_among(list, "ens1")), "0000:01:00.0");
     auto const two = pf_among(list, "twin");
     ASSERT_FALSE(two);
@@ -189,10 +189,9 @@ TEST(Resolve, PfByNameOnlyWhenItIsOne) {
 }
 
 TEST(Resolve, AttachmentByIdOrByItsVm) {
-    auto const list = nlohmann::json::parse(R"({"items": [
-        {"id": "00000001", "vm": "a", "vm_uuid": "u-a"},
-        {"id": "00000002", "vm": "b", "vm_uuid": "u-b"},
-        {"id": "00000003", "vm": "b", "vm_uuid": "u-b"}]})");
+    std::vector<Attachment> const list{test::attachment("00000001", "a", "u-a"),
+                                       test::attachment("00000002", "b", "u-b"),
+                                       test::attachment("00000003", "b", "u-b")};
     EXPECT_EQ(attachment_among(list, "00000002"), "00000002");
     EXPECT_EQ(attachment_among(list, "a"), "00000001");
     EXPECT_EQ(attachment_among(list, "u-a"), "00000001");

@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "api/types/daemon.hpp"
 #include "tests/unit/cli/answering_api.hpp"
+#include "tests/unit/cli/answers.hpp"
 
 namespace vfmgr {
 namespace {
@@ -15,17 +17,28 @@ using test::Api;
 using test::vfctl;
 using testing::HasSubstr;
 
-nlohmann::json const pf = nlohmann::json::parse(R"({"info": {"pci": "0000:01:00.0",
-    "ifname": "ens1", "num_vfs": 2, "total_vfs": 7, "driver": "igb"}, "vfs": [], "spec": null})");
+nlohmann::json const pf = [] {
+    auto view = test::pf("0000:01:00.0", "ens1");
+    view.pf.info.num_vfs = 2;
+    view.pf.info.total_vfs = 7;
+    view.pf.info.driver = "igb";
+    return view;
+}();
 nlohmann::json const pfs = {{"items", {pf}}, {"next", nullptr}};
+nlohmann::json const db1 = test::list<Attachment>({test::attachment("3f9c2b1d", "db1")});
 
 nlohmann::json operation(std::string const& state, std::string const& subject) {
-    return {{"id", "op1"},
-            {"kind", "attach"},
-            {"state", state},
-            {"subject", subject},
-            {"steps", {{{"sentence", "bind VF 0"}, {"state", "done"}}}},
-            {"problem", nullptr}};
+    auto value = test::operation(enum_value<OperationState>(state).value(),
+                                 {{"bind VF 0", StepState::done}});
+    value.kind = OperationKind::attach;
+    value.subject = subject;
+    return value;
+}
+
+nlohmann::json with_run(Verification const& run) {
+    auto value = test::attachment("3f9c2b1d", "db1");
+    value.verification = run;
+    return value;
 }
 
 TEST(Vfctl, ListsInEveryFormat) {
@@ -62,7 +75,9 @@ TEST(Vfctl, ShowsTheAudit) {
              {{{"at", "2026-01-31T12:00:00.000Z"},
                {"who", "address:192.0.2.9"},
                {"action", "requests"},
+               {"subject", ""},
                {"outcome", "401"},
+               {"refused", true},
                {"requests", 5214},
                {"request_id", ""}}}},
             {"next", nullptr}});
@@ -70,31 +85,6 @@ TEST(Vfctl, ShowsTheAudit) {
     EXPECT_EQ(shown.code, 0) << shown.err;
     EXPECT_THAT(shown.out, HasSubstr("address:192.0.2.9"));
     EXPECT_THAT(shown.out, HasSubstr("5214"));
-}
-
-TEST(Vfctl, ServesInteropClientsForAWhile) {
-    Api api;
-    std::string const path = "/v1/attachments/3f9c2a1b/interop";
-    api.on("GET /v1/attachments", 200,
-           {{"items", {{{"id", "3f9c2a1b"}, {"vm", "vm1"}, {"vm_uuid", "u"}}}}, {"next", nullptr}});
-    api.on("PUT " + path, 200,
-           {{"attachment", "3f9c2a1b"},
-            {"open_until", "2026-01-31T12:10:00.000Z"},
-            {"commands", {"ib_send_lat 192.168.100.3"}},
-            {"rping", "load its kernel module: modprobe rdma_ucm"}});
-    auto const opened =
-        vfctl(api, {"interop", "open", "vm1", "--test", "send_echo", "--message-bytes", "64"});
-    EXPECT_EQ(opened.code, 0) << opened.err;
-    EXPECT_THAT(opened.out, HasSubstr("2026-01-31T12:10:00.000Z"));
-    EXPECT_THAT(opened.out, HasSubstr("\n  ib_send_lat 192.168.100.3\n"));
-    EXPECT_THAT(opened.out, HasSubstr("load its kernel module: modprobe rdma_ucm"));
-    auto const body = nlohmann::json::parse(api.asked("PUT " + path).body);
-    EXPECT_EQ(body, (nlohmann::json{{"test", "send_echo"}, {"message_bytes", 64}}));
-
-    EXPECT_EQ(vfctl(api, {"interop", "open", "vm1", "--test", "all"}).code, 2);
-    api.on("DELETE " + path, 204, nullptr);
-    EXPECT_EQ(vfctl(api, {"interop", "close", "vm1"}).code, 0);
-    EXPECT_EQ(vfctl(api, {"interop", "show", "vm1"}).code, 3);
 }
 
 TEST(Vfctl, ShowsAPfByItsNetdev) {
@@ -216,8 +206,11 @@ TEST(Vfctl, AttachFollowsAndShowsTheAttachment) {
     api.on("POST /v1/attachments", 202, operation("queued", "/v1/attachments/3f9c2b1d"));
     api.on("GET /v1/operations/op1 wait=0", 200,
            operation("succeeded", "/v1/attachments/3f9c2b1d"));
-    api.on("GET /v1/attachments/3f9c2b1d", 200,
-           {{"id", "3f9c2b1d"}, {"vm", "db1"}, {"settings", {{"mac", "02:00:00:00:00:01"}}}});
+    api.on("GET /v1/attachments/3f9c2b1d", 200, [] {
+        auto attached = test::attachment("3f9c2b1d", "db1");
+        attached.settings.mac = MacAddress::parse("02:00:00:00:00:01").value();
+        return attached;
+    }());
     auto const ran = vfctl(
         api, {"attach", "db1", "--pf", "ens1", "--network", "lab", "--verify", "--trust", "on"});
     EXPECT_EQ(ran.code, 0) << ran.err;
@@ -257,8 +250,7 @@ TEST(Vfctl, NoWaitPrintsTheOperation) {
 
 TEST(Vfctl, DetachFindsTheAttachmentOfAVm) {
     Api api;
-    api.on("GET /v1/attachments", 200,
-           {{"items", {{{"id", "3f9c2b1d"}, {"vm", "db1"}, {"vm_uuid", "u"}}}}});
+    api.on("GET /v1/attachments", 200, db1);
     api.on("DELETE /v1/attachments/3f9c2b1d", 202, operation("queued", "/v1/attachments/x"));
     api.on("GET /v1/operations/op1 wait=0", 200, operation("succeeded", "/v1/attachments/x"));
     auto const ran = vfctl(api, {"detach", "db1"});
@@ -270,17 +262,16 @@ TEST(Vfctl, DetachFindsTheAttachmentOfAVm) {
 
 TEST(Vfctl, AFailedVerificationShowsItsReport) {
     Api api;
-    api.on("GET /v1/attachments", 200, {{"items", {{{"id", "3f9c2b1d"}, {"vm", "db1"}}}}});
+    api.on("GET /v1/attachments", 200, db1);
     auto failed = operation("failed", "/v1/attachments/3f9c2b1d");
     failed["problem"] = Error{Problem::guest_refused, "rdma_write failed", "look at the VM"};
     api.on("POST /v1/attachments/3f9c2b1d/verifications", 202, operation("queued", ""));
     api.on("GET /v1/operations/op1 wait=0", 200, failed);
-    api.on("GET /v1/attachments/3f9c2b1d", 200,
-           {{"id", "3f9c2b1d"},
-            {"verification",
-             {{"run", "r1"},
-              {"verdict", "fail"},
-              {"tests", {{{"name", "rdma_write"}, {"verdict", "fail"}, {"by", "host"}}}}}}});
+    Verification run;
+    run.run = "r1";
+    run.verdict = Verdict::fail;
+    run.tests = {{"rdma_write", Verdict::fail, Judge::host, 0, 0, {}, "", ""}};
+    api.on("GET /v1/attachments/3f9c2b1d", 200, with_run(run));
     auto const ran = vfctl(api, {"verify", "db1", "--verify-timeout", "30"});
     EXPECT_EQ(ran.code, 1);
     EXPECT_THAT(ran.out, HasSubstr("rdma_write  fail"));
@@ -292,14 +283,16 @@ TEST(Vfctl, AVerificationByAnotherHostSaysWhoAnswered) {
     Api api;
     test::TemporaryFolder const folder;
     std::ofstream(folder.file("token")) << "vfr_1\n";
-    api.on("GET /v1/attachments", 200, {{"items", {{{"id", "3f9c2b1d"}, {"vm", "db1"}}}}});
+    api.on("GET /v1/attachments", 200, db1);
     api.on("POST /v1/attachments/3f9c2b1d/verifications", 202, operation("queued", ""));
     api.on("GET /v1/operations/op1 wait=0", 200,
            operation("succeeded", "/v1/attachments/3f9c2b1d"));
-    api.on("GET /v1/attachments/3f9c2b1d", 200,
-           {{"id", "3f9c2b1d"},
-            {"verification",
-             {{"run", "r1"}, {"verdict", "pass"}, {"path", "wire"}, {"responder", "far:8473"}}}});
+    Verification run;
+    run.run = "r1";
+    run.verdict = Verdict::pass;
+    run.path = TestPath::wire;
+    run.responder = "far:8473";
+    api.on("GET /v1/attachments/3f9c2b1d", 200, with_run(run));
     std::vector<std::string> const words{"verify", "db1", "--responder", "far"};
     EXPECT_EQ(vfctl(api, words).code, 2) << "without fingerprint and token";
     auto all = words;
@@ -316,7 +309,7 @@ TEST(Vfctl, AVerificationByAnotherHostSaysWhoAnswered) {
 
 TEST(Vfctl, DryRunNeverWrites) {
     Api api;
-    api.on("GET /v1/attachments", 200, {{"items", {{{"id", "3f9c2b1d"}, {"vm", "db1"}}}}});
+    api.on("GET /v1/attachments", 200, db1);
     for (std::vector<std::string> command :
          {std::vector<std::string>{"attach", "db1", "--pf", "0000:01:00.0"},
           {"detach", "db1"},
@@ -336,7 +329,7 @@ TEST(Vfctl, DryRunNeverWrites) {
 
 TEST(Vfctl, TokenCreatePrintsTheSecretAlone) {
     Api api;
-    api.on("POST /v1/tokens", 201, {{"id", "t1"}, {"role", "operator"}, {"token", "vfm_abc"}});
+    api.on("POST /v1/tokens", 201, NewTokenView{{"t1", "operator", "ci", {}, {}}, "vfm_abc"});
     auto const ran =
         vfctl(api, {"token", "create", "--role", "operator", "--name", "ci", "--days", "30"});
     EXPECT_EQ(ran.out, "vfm_abc\n");

@@ -9,6 +9,7 @@
 
 #include "service/cli/firmware_words.hpp"
 #include "tests/unit/cli/answering_api.hpp"
+#include "tests/unit/cli/answers.hpp"
 
 namespace vfmgr {
 namespace {
@@ -61,9 +62,11 @@ void accept_all(Api& api, std::string const& pending) {
     api.on("GET /v1/host/firmware", 200, cards(pending));
     for (auto const* const pci : {first, second}) {
         api.on(put(pci) + " dry_run=true", 200, plan(pci));
-        api.on(put(pci), 202, {{"id", std::string("op") + pci}, {"state", "queued"}});
+        auto queued = test::operation(OperationState::queued);
+        queued.id = std::string("op") + pci;
+        api.on(put(pci), 202, queued);
         api.on(std::string("GET /v1/operations/op") + pci + " wait=0", 200,
-               {{"id", "op"}, {"state", "succeeded"}, {"steps", json::array()}});
+               test::operation(OperationState::succeeded));
     }
     api.on("GET /v1/attachments", 200, {{"items", json::array()}, {"next", nullptr}});
 }
@@ -221,11 +224,11 @@ TEST(VfctlFirmware, DoesNotRebootUnderVms) {
 TEST(VfctlFirmware, DoesNotRebootWhenACardDidNotTakeIt) {
     Systemctl const systemctl;
     Api api;
-    api.on(std::string("GET /v1/operations/op") + second + " wait=0", 200,
-           {{"id", "op"},
-            {"state", "failed"},
-            {"steps", json::array()},
-            {"problem", {{"code", "kernel_refused"}, {"detail", "mstconfig did not set it"}}}});
+    api.on(std::string("GET /v1/operations/op") + second + " wait=0", 200, [] {
+        auto failed = test::operation(OperationState::failed);
+        failed.problem = Error{Problem::kernel_refused, "mstconfig did not set it", ""};
+        return failed;
+    }());
     accept_all(api, "reboot");
     auto const ran = vfctl(api, set({"--reboot"}));
     EXPECT_EQ(ran.code, 1);

@@ -5,7 +5,10 @@
 #include <stdio_ext.h>
 #include <unistd.h>
 
+#include "api/types/daemon.hpp"
+#include "api/types/vm_info.hpp"
 #include "tests/unit/cli/answering_api.hpp"
+#include "tests/unit/cli/answers.hpp"
 
 namespace vfmgr {
 namespace {
@@ -48,8 +51,7 @@ TEST(VfctlOutput, ThatCantBeWrittenIsAFailure) {
 
 TEST(VfctlOutput, ATokenWhoseSecretIsLostIsRevoked) {
     Api api;
-    api.on("POST /v1/tokens", 201,
-           {{"id", "t1"}, {"role", "viewer"}, {"token", "vfm_abc"}, {"description", ""}});
+    api.on("POST /v1/tokens", 201, NewTokenView{{"t1", "viewer", "", {}, {}}, "vfm_abc"});
     api.on("DELETE /v1/tokens/t1", 204, nullptr);
     EXPECT_EQ(test::vfctl(api, {"token", "create"}).out, "vfm_abc\n");
     EXPECT_THAT(api.lines(), testing::Not(testing::Contains("DELETE /v1/tokens/t1")));
@@ -63,7 +65,9 @@ TEST(VfctlOutput, ATokenWhoseSecretIsLostIsRevoked) {
 TEST(VfctlOutput, OfAVmDoesNotSteerTheTerminal) {
     Api api;
     std::string const name = "db\x1b[2J\u202e\u009b1";
-    nlohmann::json const vms{{"items", {{{"name", name}, {"uuid", "u"}}}}, {"next", nullptr}};
+    VmInfo vm;
+    vm.name = name;
+    auto const vms = test::list<VmInfo>({vm});
     api.on("GET /v1/vms", 200, vms);
     for (auto const* const format : {"table", "csv", "name", "json"}) {
         auto const out = test::vfctl(api, {"-o", format, "vm", "list"}).out;
@@ -77,6 +81,24 @@ TEST(VfctlOutput, OfAVmDoesNotSteerTheTerminal) {
                 testing::Not(HasSubstr("\u202e")));
     api.refuse("GET /v1/pfs", {Problem::unavailable, "no \u202e\x1b", "do \u202e"});
     EXPECT_THAT(test::vfctl(api, {"pf", "list"}).err, testing::Not(HasSubstr("\u202e")));
+}
+
+// A newer vfmgrd may send more, but what vfctl shows it must understand.
+TEST(VfctlOutput, IgnoresWhatItDoesNotKnowAndGuessesNothing) {
+    nlohmann::json newer =
+        test::operation(OperationState::running, {{"bind VF 0", StepState::done}});
+    newer["of a newer vfmgrd"] = true;
+    newer["steps"][0]["more"] = {{"of", "it"}};
+    Api api;
+    api.on("GET /v1/operations/op1", 200, newer);
+    EXPECT_EQ(test::vfctl(api, {"op", "show", "op1"}).code, 0);
+    newer["state"] = "suspended";
+    api.on("GET /v1/operations/op2", 200, newer);
+    auto const refused = test::vfctl(api, {"op", "show", "op2"});
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_EQ(refused.out, "");
+    EXPECT_THAT(refused.err, HasSubstr("the server's answer is not what was expected: /state"));
+    EXPECT_THAT(refused.err, HasSubstr("vfctl and vfmgrd have the same version"));
 }
 
 }  // namespace

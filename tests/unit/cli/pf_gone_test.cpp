@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/unit/cli/answering_api.hpp"
+#include "tests/unit/cli/answers.hpp"
 
 namespace vfmgr {
 namespace {
@@ -11,18 +12,17 @@ using test::Api;
 using test::vfctl;
 using testing::HasSubstr;
 
-nlohmann::json const gone = nlohmann::json::parse(R"({"info": {"pci": "0000:01:00.0",
-    "ifname": "", "num_vfs": 0, "total_vfs": 0, "driver": ""}, "vfs": [], "spec": null,
-    "standing": {"is": "gone", "detail": "PF 0000:01:00.0 is not on this host",
-                 "remedy": "vfctl pf gone 0000:01:00.0"}})");
+nlohmann::json const gone = [] {
+    auto view = test::pf("0000:01:00.0", "");
+    view.standing = {Standing::gone, "PF 0000:01:00.0 is not on this host",
+                     "vfctl pf gone 0000:01:00.0"};
+    return view;
+}();
 
-nlohmann::json ended(std::string const& kind) {
-    return {{"id", "op1"},
-            {"kind", kind},
-            {"state", "succeeded"},
-            {"subject", "/v1/pfs/0000:01:00.0"},
-            {"steps", nlohmann::json::array()},
-            {"problem", nullptr}};
+nlohmann::json ended(OperationKind kind) {
+    auto operation = test::operation(OperationState::succeeded);
+    operation.kind = kind;
+    return operation;
 }
 
 TEST(PfGone, IsShownWithItsStandingAndTheRemedy) {
@@ -40,8 +40,8 @@ TEST(PfGone, EndsAndIsConfirmedByCommands) {
     for (std::string const verb : {"gone", "confirm-gone"}) {
         Api api;
         auto const path = "POST /v1/pfs/0000:01:00.0/" + verb;
-        api.on(path, 202, ended("end_gone_pf"));
-        api.on("GET /v1/operations/op1 wait=0", 200, ended("end_gone_pf"));
+        api.on(path, 202, ended(OperationKind::end_gone_pf));
+        api.on("GET /v1/operations/op1 wait=0", 200, ended(OperationKind::end_gone_pf));
         auto const done = vfctl(api, {"pf", verb, "0000:01:00.0"});
         EXPECT_EQ(done.code, 0) << done.err;
         EXPECT_THAT(done.err, HasSubstr("0000:01:00.0"));
@@ -53,8 +53,8 @@ TEST(PfGone, EndsAndIsConfirmedByCommands) {
 
 TEST(PfRekey, SaysFromWhereAndWhereTo) {
     Api api;
-    api.on("POST /v1/pfs/0000:01:00.0/rekey", 202, ended("rekey_pf"));
-    api.on("GET /v1/operations/op1 wait=0", 200, ended("rekey_pf"));
+    api.on("POST /v1/pfs/0000:01:00.0/rekey", 202, ended(OperationKind::rekey_pf));
+    api.on("GET /v1/operations/op1 wait=0", 200, ended(OperationKind::rekey_pf));
     auto const done = vfctl(api, {"pf", "rekey", "01:00.0", "0000:02:00.0"});
     EXPECT_EQ(done.code, 0) << done.err;
     EXPECT_THAT(done.err,

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/unit/cli/answering_api.hpp"
+#include "tests/unit/cli/answers.hpp"
 
 namespace vfmgr {
 namespace {
@@ -19,16 +20,11 @@ nlohmann::json const listed_links = nlohmann::json::parse(R"({"next": null, "ite
      "users": [{"pid": 812, "comm": "ibv_rc_pingpong", "holds": "queue pair"},
                {"pid": null, "comm": "nvme_rdma", "holds": "CM id"}], "users_unknown": null}}]})");
 
-nlohmann::json done_operation() {
-    return {{"id", "op1"},
-            {"kind", "add_rdma_link"},
-            {"state", "succeeded"},
-            {"subject", "/v1/rdma-links/rxe0"},
-            {"steps",
-             {{{"sentence", "create the rxe link rxe0 on bond0"},
-               {"state", "done"},
-               {"remarks", {"rxe0 answers any machine that reaches UDP port 4791"}}}}},
-            {"problem", nullptr}};
+Operation done_operation() {
+    return test::operation(OperationState::succeeded,
+                           {{"create the rxe link rxe0 on bond0",
+                             StepState::done,
+                             {"rxe0 answers any machine that reaches UDP port 4791"}}});
 }
 
 TEST(VfctlRdmaLink, ListsWhatIsAndWhoUsesIt) {

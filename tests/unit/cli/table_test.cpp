@@ -3,10 +3,9 @@
 
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
 #include "service/cli/progress.hpp"
 #include "service/cli/show.hpp"
+#include "tests/unit/cli/answers.hpp"
 
 namespace vfmgr {
 namespace {
@@ -43,28 +42,44 @@ TEST(Table, JsonIsTheBodyItself) {
 }
 
 TEST(Cell, SaysWhatIsNotKnown) {
-    auto const document = nlohmann::json::parse(
-        R"({"a": null, "b": true, "c": {"d": [1, "x"]}, "e": "", "f": "\u001b[31mred", "g": []})");
-    EXPECT_EQ(cell(document, "/a"), "-");
-    EXPECT_EQ(cell(document, "/none"), "-");
-    EXPECT_EQ(cell(document, "/c/none/deeper"), "-");
-    EXPECT_EQ(cell(document, "/b"), "yes");
-    EXPECT_EQ(cell(document, "/c/d"), "1,x");
-    EXPECT_EQ(cell(document, "/e"), "-");
-    EXPECT_EQ(cell(document, "/g"), "-");
-    EXPECT_EQ(cell(document, "/f"), "\\x1b[31mred") << "a name must not steer the terminal";
+    EXPECT_EQ(cell(std::optional<std::uint32_t>{}), "-");
+    EXPECT_EQ(cell(std::string()), "-");
+    EXPECT_EQ(cell(std::vector<std::string>{}), "-");
+    EXPECT_EQ(cell(true), "yes");
+    EXPECT_EQ(cell(std::optional(false)), "no");
+    EXPECT_EQ(cell(std::vector<int>{1, 2}), "1,2");
+    EXPECT_EQ(cell(PfMode::enforce), "enforce");
+    EXPECT_EQ(cell(PciAddress{0, 1, 0, 0}), "0000:01:00.0");
+    EXPECT_EQ(cell(std::optional<Vlan>(), &Vlan::id), "-");
+    EXPECT_EQ(cell(std::optional(Vlan{7}), &Vlan::id), "7");
+    EXPECT_EQ(cell("\x1b[31mred"), "\\x1b[31mred") << "a name must not steer the terminal";
+}
+
+VfView vf(std::uint16_t index, std::string const& pci, VfSpec const& settings) {
+    VfView view;
+    view.vf.index = index;
+    view.vf.pci = PciAddress::parse(pci).value();
+    view.vf.settings = settings;
+    return view;
 }
 
 TEST(Show, VfsOfPfs) {
-    auto const pfs = nlohmann::json::parse(R"([{"info": {"pci": "0000:01:00.0", "ifname": "ens1"},
-        "vfs": [{"index": 0, "pci": "0000:01:10.0", "driver": null, "attachment": null, "vm": null,
-                 "quarantine": null, "settings": {"mac": "02:00:00:00:00:01", "trust": false,
-                 "vlan": {"id": 100, "qos": 3}, "min_tx_rate_mbps": 0, "max_tx_rate_mbps": 500}},
-                {"index": 1, "pci": "0000:01:10.2", "driver": "vfio-pci", "attachment": "aa",
-                 "vm": "db1", "quarantine": null, "settings": {"max_tx_rate_mbps": 0}},
-                {"index": 2, "pci": "0000:01:10.4", "driver": "vfio-pci", "attachment": null,
-                 "vm": null, "quarantine": {"reason": "x"}, "settings": {}}]}])");
-    EXPECT_EQ(as_table(vf_table(pfs), Headers::shown),
+    auto pf = test::pf("0000:01:00.0", "ens1");
+    VfSpec settings;
+    settings.mac = MacAddress::parse("02:00:00:00:00:01").value();
+    settings.trust = false;
+    settings.vlan = Vlan{100, 3};
+    settings.min_tx_rate_mbps = 0;
+    settings.max_tx_rate_mbps = 500;
+    VfSpec without_limit;
+    without_limit.max_tx_rate_mbps = 0;
+    pf.vfs = {vf(0, "0000:01:10.0", settings), vf(1, "0000:01:10.2", without_limit),
+              vf(2, "0000:01:10.4", {})};
+    pf.vfs[1].vf.driver = pf.vfs[2].vf.driver = "vfio-pci";
+    pf.vfs[1].attachment = "aa";
+    pf.vfs[1].vm = "db1";
+    pf.vfs[2].quarantine = {"x", {}, "db1", {}};
+    EXPECT_EQ(as_table(vf_table({pf}), Headers::shown),
               "VF              PF            IFNAME  INDEX  PCI           DRIVER    MAC"
               "                VLAN   SPOOFCHK  TRUST  LINK  RATE  VM   STATE\n"
               "0000:01:00.0/0  0000:01:00.0  ens1    0      0000:01:10.0  -         "
@@ -76,31 +91,34 @@ TEST(Show, VfsOfPfs) {
 }
 
 TEST(Show, PlanNamesStepsAndWhomTheyAffect) {
-    EXPECT_EQ(plan_page(nlohmann::json::parse(R"({"plan": {"steps": [
-        {"step": "set_num_vfs", "sentence": "create 7 VFs on 0000:01:00.0"}],
-        "blast_radius": ["VFs 0-3 of ens1 are recreated"], "notes": ["MAC 02:… was chosen"]}})")),
+    EXPECT_EQ(plan_page({{{"create 7 VFs on 0000:01:00.0"}},
+                         {"VFs 0-3 of ens1 are recreated"},
+                         {"MAC 02:… was chosen"}}),
               "would:\n"
               "  1. create 7 VFs on 0000:01:00.0\n"
               "affects:\n"
               "  - VFs 0-3 of ens1 are recreated\n"
               "notes:\n"
               "  - MAC 02:… was chosen\n");
-    EXPECT_EQ(plan_page(nlohmann::json::parse(R"({"plan": {"steps": []}})")), "nothing to do\n");
+    EXPECT_EQ(plan_page({}), "nothing to do\n");
+}
+
+Verification passed(std::map<std::string, double> figures) {
+    Verification verification;
+    verification.verdict = Verdict::pass;
+    verification.tests = {
+        {"rdma_write", Verdict::pass, Judge::host, 1048576, 0, std::move(figures), "", ""}};
+    return verification;
 }
 
 TEST(Show, TestsWithTheirFigures) {
-    auto const page = as_table(test_table(nlohmann::json::parse(R"({"tests": [{"name": "rdma_write",
-        "verdict": "pass", "by": "host", "bytes_checked": 1048576, "mismatches": 0,
-        "figures": {"bandwidth_mbps": 941.25, "p50_us": 18}, "detail": ""}]})")),
-                               Headers::hidden);
+    auto const page =
+        as_table(test_table(passed({{"bandwidth_mbps", 941.25}, {"p50_us", 18}})), Headers::hidden);
     EXPECT_EQ(page, "rdma_write  pass  host  1048576  0  bandwidth_mbps=941.25 p50_us=18  -\n");
 }
 
 TEST(Show, APageHasALineForEachTestAndEveryFigureOnRequest) {
-    auto const verification = nlohmann::json::parse(R"({"verdict": "pass", "tests": [
-        {"name": "rdma_write", "verdict": "pass", "by": "host", "bytes_checked": 1048576,
-         "mismatches": 0, "figures": {"bandwidth_mbps": 941.25, "seconds": 0.01}, "detail": "",
-         "remedy": "", "of a newer vfmgrd": true}]})");
+    auto const verification = passed({{"bandwidth_mbps", 941.25}, {"seconds", 0.01}});
     Options options;
     EXPECT_THAT(verification_page(verification, options),
                 testing::EndsWith("\ntests:\n"
@@ -113,52 +131,50 @@ TEST(Show, APageHasALineForEachTestAndEveryFigureOnRequest) {
 }
 
 TEST(Show, WarningsWithTheirRemedies) {
-    Options const options;
-    auto const page = verification_page(nlohmann::json::parse(R"({"verdict": "pass", "warnings": [
-        {"test": "write_latency", "detail": "slower than it was", "remedy": "top"}]})"),
-                                        options);
-    EXPECT_THAT(page, testing::HasSubstr("warning: slower than it was\n  remedy: top\n"));
+    auto verification = passed({});
+    verification.warnings = {{"write_latency", "slower than it was", "top"}};
+    EXPECT_THAT(verification_page(verification, {}),
+                testing::HasSubstr("warning: slower than it was\n  remedy: top\n"));
 }
 
-nlohmann::json operation(char const* first, char const* second) {
-    return {{"state", "running"},
-            {"steps",
-             {{{"sentence", "make VFs"}, {"state", first}},
-              {{"sentence", "bind VF"}, {"state", second}}}}};
+Operation running(StepState first, StepState second) {
+    return test::operation(OperationState::running, {{"make VFs", first}, {"bind VF", second}});
 }
 
 TEST(Progress, EachChangeOnce) {
+    using enum StepState;
     StepChanges changes;
     using Lines = std::vector<std::string>;
-    EXPECT_EQ(changes.since_last(operation("planned", "planned")), Lines{});
-    EXPECT_EQ(changes.since_last(operation("intended", "planned")), Lines{"doing   make VFs"});
-    EXPECT_EQ(changes.since_last(operation("intended", "planned")), Lines{});
-    EXPECT_EQ(changes.since_last(operation("done", "failed")),
+    EXPECT_EQ(changes.since_last(running(planned, planned)), Lines{});
+    EXPECT_EQ(changes.since_last(running(intended, planned)), Lines{"doing   make VFs"});
+    EXPECT_EQ(changes.since_last(running(intended, planned)), Lines{});
+    EXPECT_EQ(changes.since_last(running(done, failed)),
               (Lines{"done    make VFs", "failed  bind VF"}));
-    EXPECT_EQ(changes.since_last(operation("undone", "undone")),
+    EXPECT_EQ(changes.since_last(running(undone, undone)),
               (Lines{"undone  make VFs", "undone  bind VF"}));
-    EXPECT_EQ(changes.since_last(nlohmann::json::object()), Lines{});
+    EXPECT_EQ(changes.since_last(Operation{}), Lines{});
 }
 
 TEST(Progress, ARefusalThatWasAllowedIsToldOnce) {
     StepChanges changes;
-    auto shown = operation("done", "planned");
-    shown["steps"][0]["remarks"] = {"igb refused link_state enable for VF 0 of enp1s0"};
+    auto shown = running(StepState::done, StepState::planned);
+    shown.steps[0].remarks = {"igb refused link_state enable for VF 0 of enp1s0"};
     using Lines = std::vector<std::string>;
     EXPECT_EQ(
         changes.since_last(shown),
         (Lines{"done    make VFs", "        igb refused link_state enable for VF 0 of enp1s0"}));
     EXPECT_EQ(changes.since_last(shown), Lines{});
-    shown["steps"][0]["state"] = "undone";
+    shown.steps[0].state = StepState::undone;
     EXPECT_EQ(changes.since_last(shown), Lines{"undone  make VFs"});
 }
 
 TEST(Progress, StatusLineFitsTheTerminal) {
-    EXPECT_EQ(status_line(operation("done", "intended"), 80), "[1/2] bind VF");
-    EXPECT_EQ(status_line(operation("planned", "planned"), 80), "[0/2] running");
-    EXPECT_EQ(status_line(operation("done", "intended"), 9), "[1/2] bin");
-    nlohmann::json const wide{{"state", "üüü"}};
-    EXPECT_EQ(status_line(wide, 9), "[0/0] ü") << "no half character";
+    using enum StepState;
+    EXPECT_EQ(status_line(running(done, intended), 80), "[1/2] bind VF");
+    EXPECT_EQ(status_line(running(planned, planned), 80), "[0/2] running");
+    EXPECT_EQ(status_line(running(done, intended), 9), "[1/2] bin");
+    auto const wide = test::operation(OperationState::running, {{"üüü", intended}});
+    EXPECT_EQ(status_line(wide, 9), "[0/1] ü") << "no half character";
 }
 
 }  // namespace
