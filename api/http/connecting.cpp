@@ -8,7 +8,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 // linux/vm_sockets.h needs struct sockaddr declared before it.
 #include <linux/vm_sockets.h>
 
@@ -20,26 +19,11 @@
 #include <random>
 #include <thread>
 
+#include "api/os/socket_address.hpp"
 #include "api/types/addresses.hpp"
 
 namespace vfmgr::http {
 namespace {
-
-struct Address {
-    sockaddr_storage storage{};
-    socklen_t size = 0;
-    [[nodiscard]] sockaddr const* generic() const {
-        return reinterpret_cast<sockaddr const*>(&storage);
-    }
-};
-
-template <class Specific>
-Address address_from(Specific const& specific) {
-    Address address;
-    std::memcpy(&address.storage, &specific, sizeof specific);
-    address.size = sizeof specific;
-    return address;
-}
 
 std::chrono::milliseconds left(Deadline deadline) {
     auto const now = std::chrono::steady_clock::now();
@@ -71,22 +55,19 @@ tl::unexpected<Error> unreachable(Target const& target, std::string call, int er
 // On a unix socket with a full backlog, a non-blocking connect() fails at once and leaves no event
 // to wait for. A blocking one waits up to the send timeout (unix(7), socket(7)).
 Result<FileDescriptor> connect_unix(UnixTarget const& target, Deadline deadline) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (target.path.empty() || target.path.size() >= sizeof address.sun_path)
+    auto const address = SocketAddress::of_unix(target.path);
+    if (!address)
         return fail(Problem::invalid_request,
                     fmt::format("'{}' can't be a socket path: 1 to {} characters are possible",
-                                target.path, sizeof address.sun_path - 1),
+                                target.path, unix_path_max),
                     "give the path of vfmgrd's socket");
-    std::memcpy(address.sun_path, target.path.data(), target.path.size());
     FileDescriptor fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!fd) return unreachable(target, "socket", errno);
     auto const wait = std::max(left(deadline), std::chrono::milliseconds(1));
     timeval const timeout{.tv_sec = wait.count() / 1000, .tv_usec = wait.count() % 1000 * 1000};
     if (::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout) != 0)
         return unreachable(target, "setsockopt", errno);
-    auto const destination = address_from(address);
-    if (::connect(fd.get(), destination.generic(), destination.size) != 0) {
+    if (::connect(fd.get(), address->get(), address->length) != 0) {
         if (errno == EAGAIN || errno == EINTR) return too_late(target);
         return unreachable(target, "connect", errno);
     }
@@ -109,9 +90,9 @@ Result<void> wait_connected(int fd, Target const& target, Deadline deadline) {
     return {};
 }
 
-Result<FileDescriptor> connect_stream(FileDescriptor fd, Address const& address,
+Result<FileDescriptor> connect_stream(FileDescriptor fd, SocketAddress const& address,
                                       Target const& target, Deadline deadline) {
-    if (::connect(fd.get(), address.generic(), address.size) != 0) {
+    if (::connect(fd.get(), address.get(), address.length) != 0) {
         if (errno != EINPROGRESS) return unreachable(target, "connect", errno);
         VFMGR_CHECK(wait_connected(fd.get(), target, deadline));
     }
@@ -135,13 +116,9 @@ unsigned next_privileged_port() {
 
 // Linux picks vsock ports from 1024 up; a privileged port must be named (net/vmw_vsock/af_vsock.c).
 Result<void> bind_privileged(int fd) {
-    sockaddr_vm source{};
-    source.svm_family = AF_VSOCK;
-    source.svm_cid = VMADDR_CID_ANY;
     for (unsigned tried = privileged_begin; tried < privileged_end; ++tried) {
-        source.svm_port = next_privileged_port();
-        auto const address = address_from(source);
-        if (::bind(fd, address.generic(), address.size) == 0) return {};
+        auto const address = SocketAddress::of_vsock(VMADDR_CID_ANY, next_privileged_port());
+        if (::bind(fd, address.get(), address.length) == 0) return {};
         if (errno != EADDRINUSE) break;
     }
     Error error{errno == EACCES ? Problem::forbidden : Problem::unavailable,
@@ -152,19 +129,16 @@ Result<void> bind_privileged(int fd) {
 }
 
 Result<FileDescriptor> connect_vsock(VsockTarget const& target, Deadline deadline) {
-    sockaddr_vm address{};
-    address.svm_family = AF_VSOCK;
-    address.svm_cid = target.cid;
-    address.svm_port = target.port;
     FileDescriptor fd = new_socket(AF_VSOCK);
     if (!fd) return unreachable(target, "socket", errno);
     if (target.source == SourcePort::privileged) VFMGR_CHECK(bind_privileged(fd.get()));
-    return connect_stream(std::move(fd), address_from(address), target, deadline);
+    return connect_stream(std::move(fd), SocketAddress::of_vsock(target.cid, target.port), target,
+                          deadline);
 }
 
 struct Resolved {
     int error = 0;
-    std::vector<Address> addresses;
+    std::vector<SocketAddress> addresses;
 };
 
 Resolved resolve(std::string const& host, std::string const& port) {
@@ -176,8 +150,8 @@ Resolved resolve(std::string const& host, std::string const& port) {
                       .addresses = {}};
     if (resolved.error != 0) return resolved;
     for (auto const* each = found; each; each = each->ai_next) {
-        Address address;
-        address.size = each->ai_addrlen;
+        SocketAddress address;
+        address.length = each->ai_addrlen;
         std::memcpy(&address.storage, each->ai_addr, each->ai_addrlen);
         resolved.addresses.push_back(address);
     }

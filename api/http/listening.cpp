@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/http/listening.hpp"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 // linux/vm_sockets.h needs struct sockaddr declared before it.
 #include <linux/vm_sockets.h>
 
+#include <algorithm>
 #include <cstring>
 #include <variant>
 #include <vector>
+
+#include "api/os/socket_address.hpp"
 
 namespace vfmgr::http {
 namespace {
@@ -29,12 +29,6 @@ tl::unexpected<Error> refused_by(std::string call, int error, std::string detail
     out.detail += fmt::format(": {}", std::strerror(error));
     out.causes.push_back(errno_cause(std::move(call), error));
     return fail(std::move(out));
-}
-
-// The sockets API takes every address family through one pointer type.
-template <class Address>
-sockaddr* generic(Address& address) {
-    return reinterpret_cast<sockaddr*>(&address);
 }
 
 Result<FileDescriptor> open_socket(int family) {
@@ -53,16 +47,12 @@ Result<ListeningSocket> start_listening(FileDescriptor fd, SocketFile file,
     return ListeningSocket{std::move(fd), std::move(file)};
 }
 
-Result<sockaddr_un> unix_address(std::string const& path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.empty() || path.size() >= sizeof address.sun_path)
-        return fail(Problem::invalid_request,
-                    fmt::format("the socket path '{}' has {} characters, 1 to {} are possible",
-                                path, path.size(), sizeof address.sun_path - 1),
-                    "choose a shorter path");
-    std::memcpy(address.sun_path, path.data(), path.size());
-    return address;
+Result<SocketAddress> unix_address(std::string const& path) {
+    if (auto const address = SocketAddress::of_unix(path)) return *address;
+    return fail(Problem::invalid_request,
+                fmt::format("the socket path '{}' has {} characters, 1 to {} are possible", path,
+                            path.size(), unix_path_max),
+                "choose a shorter path");
 }
 
 Result<gid_t> group_id(std::string const& name) {
@@ -80,18 +70,18 @@ Result<gid_t> group_id(std::string const& name) {
 }
 
 // A socket file outlives its process. Only connecting shows whether a process still listens.
-Result<void> remove_stale(std::string const& path, sockaddr_un address) {
+Result<void> remove_stale(std::string const& path, SocketAddress const& address) {
     struct stat status{};
     if (::lstat(path.c_str(), &status) != 0) return {};
     if (!S_ISSOCK(status.st_mode))
         return fail(Problem::conflict, fmt::format("{} exists and is not a socket", path),
                     "remove it, or choose another socket path");
     VFMGR_TRY(FileDescriptor probe, open_socket(AF_UNIX));
-    if (::connect(probe.get(), generic(address), sizeof address) == 0 || errno == EAGAIN)
+    if (::connect(probe.get(), address.get(), address.length) == 0 || errno == EAGAIN)
         return fail(Problem::conflict, fmt::format("another process listens on {}", path),
                     "stop the other daemon, or choose another socket path");
     if (errno != ECONNREFUSED && errno != ENOENT)
-        return refused_by("connect", errno, fmt::format("can't tell whether {} is in use", path),
+        return refused_by("connect", errno, fmt::format("whether {} is in use is unknown", path),
                           "remove the socket file when no daemon uses it");
     if (::unlink(path.c_str()) != 0 && errno != ENOENT)
         return refused_by("unlink", errno, fmt::format("can't remove the old {}", path),
@@ -103,7 +93,7 @@ Result<void> remove_stale(std::string const& path, sockaddr_un address) {
 // The file is therefore created 0600, gets its group, and only then its mode: it is never wider
 // than configured, and the process-wide umask stays untouched.
 Result<ListeningSocket> open_unix(UnixListen const& where) {
-    VFMGR_TRY(sockaddr_un address, unix_address(where.path));
+    VFMGR_TRY(SocketAddress const address, unix_address(where.path));
     gid_t group = static_cast<gid_t>(-1);
     if (!where.group.empty()) {
         VFMGR_TRY(group, group_id(where.group));
@@ -112,7 +102,7 @@ Result<ListeningSocket> open_unix(UnixListen const& where) {
     VFMGR_TRY(FileDescriptor fd, open_socket(AF_UNIX));
     if (::fchmod(fd.get(), 0600) != 0)
         return refused_by("fchmod", errno, "can't restrict a new socket", "see the cause");
-    if (::bind(fd.get(), generic(address), sizeof address) != 0)
+    if (::bind(fd.get(), address.get(), address.length) != 0)
         return refused_by("bind", errno, fmt::format("can't create the socket {}", where.path),
                           "create the folder, writable for the daemon");
     SocketFile file(where.path);
@@ -154,42 +144,28 @@ Result<ListeningSocket> adopt(InheritedListen const& where) {
 }
 
 Result<ListeningSocket> open_tcp(TlsListen const& where) {
-    sockaddr_in6 v6{};
-    sockaddr_in v4{};
-    sockaddr* address = generic(v4);
-    socklen_t size = sizeof v4;
-    if (::inet_pton(AF_INET, where.address.c_str(), &v4.sin_addr) == 1) {
-        v4.sin_family = AF_INET;
-        v4.sin_port = htons(where.port);
-    } else if (::inet_pton(AF_INET6, where.address.c_str(), &v6.sin6_addr) == 1) {
-        v6.sin6_family = AF_INET6;
-        v6.sin6_port = htons(where.port);
-        address = generic(v6);
-        size = sizeof v6;
-    } else {
+    auto const ip = IpAddress::parse(where.address);
+    if (!ip)
         return fail(Problem::invalid_request,
                     fmt::format("'{}' is not an IP address to listen on", where.address),
                     "give an address such as 127.0.0.1, 0.0.0.0 or ::");
-    }
-    VFMGR_TRY(FileDescriptor fd, open_socket(address->sa_family));
+    auto const address = SocketAddress::of(*ip, where.port);
+    VFMGR_TRY(FileDescriptor fd, open_socket(address.storage.ss_family));
     // A restarted daemon rebinds its port while old connections are in TIME_WAIT.
     int const one = 1;
     (void)::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     auto const name = fmt::format("{} port {}", where.address, where.port);
-    if (::bind(fd.get(), address, size) != 0)
+    if (::bind(fd.get(), address.get(), address.length) != 0)
         return refused_by("bind", errno, fmt::format("can't listen on {}", name),
                           "choose an address of this host and a free port");
     return start_listening(std::move(fd), {}, name);
 }
 
 Result<ListeningSocket> open_vsock(VsockListen const& where) {
-    sockaddr_vm address{};
-    address.svm_family = AF_VSOCK;
-    address.svm_cid = VMADDR_CID_ANY;
-    address.svm_port = where.port;
+    auto const address = SocketAddress::of_vsock(VMADDR_CID_ANY, where.port);
     VFMGR_TRY(FileDescriptor fd, open_socket(AF_VSOCK));
     auto const name = fmt::format("vsock port {}", where.port);
-    if (::bind(fd.get(), generic(address), sizeof address) != 0)
+    if (::bind(fd.get(), address.get(), address.length) != 0)
         return refused_by("bind", errno, fmt::format("can't listen on {}", name),
                           "stop the program that uses this vsock port");
     return start_listening(std::move(fd), {}, name);
@@ -225,21 +201,11 @@ std::optional<Peer> unix_peer(int fd) {
     return UnixPeer{credentials.uid, credentials.gid, credentials.pid, std::move(*groups)};
 }
 
-template <class Address>
-Address as(sockaddr_storage const& storage) {
-    Address address{};
-    std::memcpy(&address, &storage, sizeof address);
-    return address;
-}
-
-std::string v6_text(in6_addr const& address) {
-    char text[INET6_ADDRSTRLEN] = {};
-    // A client is one peer, whether it connects from ::ffff:a.b.c.d or a.b.c.d.
-    if (IN6_IS_ADDR_V4MAPPED(&address))
-        ::inet_ntop(AF_INET, &address.s6_addr[12], text, sizeof text);
-    else
-        ::inet_ntop(AF_INET6, &address, text, sizeof text);
-    return text;
+// A client is one peer, whether it connects from ::ffff:a.b.c.d or a.b.c.d.
+std::string ip_text(IpAddress const& address) {
+    IpAddress v4;
+    std::copy_n(address.octets.begin() + 12, 4, v4.octets.begin());
+    return to_string(v4.gid() == address.octets ? v4 : address);
 }
 
 }  // namespace
@@ -286,22 +252,18 @@ PeerState peer_state(int fd) {
 }
 
 std::optional<Peer> peer_of(int fd) {
-    sockaddr_storage storage{};
-    socklen_t size = sizeof storage;
-    if (::getpeername(fd, generic(storage), &size) != 0) return std::nullopt;
-    switch (storage.ss_family) {
+    SocketAddress peer;
+    auto* const room = peer.room();
+    if (::getpeername(fd, room, &peer.length) != 0) return std::nullopt;
+    switch (peer.storage.ss_family) {
         case AF_UNIX:
             return unix_peer(fd);
-        case AF_INET: {
-            char text[INET_ADDRSTRLEN] = {};
-            auto const address = as<sockaddr_in>(storage);
-            ::inet_ntop(AF_INET, &address.sin_addr, text, sizeof text);
-            return TcpPeer{text};
-        }
+        case AF_INET:
         case AF_INET6:
-            return TcpPeer{v6_text(as<sockaddr_in6>(storage).sin6_addr)};
+            return TcpPeer{ip_text(*peer.address())};
         case AF_VSOCK: {
-            auto const address = as<sockaddr_vm>(storage);
+            sockaddr_vm address{};
+            std::memcpy(&address, &peer.storage, sizeof address);
             return VsockPeer{address.svm_cid, address.svm_port};
         }
         default:

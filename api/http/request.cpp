@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "api/http/uri.hpp"
+#include "api/types/text.hpp"
 #include "api/http/wire.hpp"
 
 namespace vfmgr::http {

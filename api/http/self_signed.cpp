@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
@@ -18,6 +16,7 @@
 #include "api/http/http.hpp"
 #include "api/http/tls.hpp"
 #include "api/os/descriptor.hpp"
+#include "api/types/addresses.hpp"
 
 namespace vfmgr::http {
 namespace {
@@ -45,10 +44,7 @@ tl::unexpected<Error> file_refused(std::string call, std::string const& path) {
 
 // Returns "DNS:host" or "IP:10.0.0.1". OpenSSL parses it, so a name must not hold separators.
 Result<std::string> alternative_name(std::string const& name) {
-    in6_addr scratch{};
-    if (::inet_pton(AF_INET, name.c_str(), &scratch) == 1 ||
-        ::inet_pton(AF_INET6, name.c_str(), &scratch) == 1)
-        return "IP:" + name;
+    if (IpAddress::parse(name)) return "IP:" + name;
     constexpr auto allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._*";
     if (name.empty() || name.find_first_not_of(allowed) != std::string::npos)
         return fail(Problem::invalid_request,

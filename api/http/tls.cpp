@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/http/tls.hpp"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509_vfy.h>
@@ -11,6 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+
+#include "api/types/addresses.hpp"
 
 namespace vfmgr::http {
 namespace {
@@ -54,12 +54,6 @@ std::string plain_hex(std::string_view text) {
     for (char c : text)
         if (c != ':') out += (c >= 'A' && c <= 'F') ? static_cast<char>(c - 'A' + 'a') : c;
     return out;
-}
-
-bool is_address(std::string const& host) {
-    in6_addr scratch{};
-    return ::inet_pton(AF_INET, host.c_str(), &scratch) == 1 ||
-           ::inet_pton(AF_INET6, host.c_str(), &scratch) == 1;
 }
 
 }  // namespace
@@ -120,7 +114,7 @@ Result<SslContext> client_context(TlsTarget const& target) {
 }
 
 Result<void> expect_host(SSL* session, TlsTarget const& target) {
-    bool const address = is_address(target.host);
+    bool const address = IpAddress::parse(target.host).has_value();
     bool fits = true;
     // Expands SSL_set_tlsext_host_name(); the macro itself uses an old-style cast.
     if (!address)

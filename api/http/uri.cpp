@@ -96,38 +96,7 @@ void encode(std::string& out, std::string_view text, std::string_view also_allow
     }
 }
 
-// Returns how many octets follow this first one; nullopt if it can't come first.
-std::optional<unsigned> utf8_followers(std::uint8_t first) {
-    if (first < 0x80) return 0;
-    if (first >= 0xc2 && first <= 0xdf) return 1;
-    if (first >= 0xe0 && first <= 0xef) return 2;
-    if (first >= 0xf0 && first <= 0xf4) return 3;
-    return std::nullopt;
-}
-
-// The second octet shows overlong forms, surrogates and values over U+10FFFF (RFC 3629, 4).
-bool utf8_second_fits(std::uint8_t first, std::uint8_t second) {
-    if (first == 0xe0) return second >= 0xa0;
-    if (first == 0xed) return second <= 0x9f;
-    if (first == 0xf0) return second >= 0x90;
-    if (first == 0xf4) return second <= 0x8f;
-    return true;
-}
-
 }  // namespace
-
-bool valid_utf8(std::string_view text) {
-    auto const octet = [&](std::size_t at) { return static_cast<std::uint8_t>(text[at]); };
-    for (std::size_t i = 0; i < text.size();) {
-        auto const followers = utf8_followers(octet(i));
-        if (!followers || *followers >= text.size() - i) return false;
-        for (std::size_t k = 1; k <= *followers; ++k)
-            if ((octet(i + k) & 0xc0) != 0x80) return false;
-        if (*followers > 0 && !utf8_second_fits(octet(i), octet(i + 1))) return false;
-        i += *followers + 1;
-    }
-    return true;
-}
 
 bool valid_header_value(std::string_view value) {
     return std::none_of(value.begin(), value.end(), [](char c) { return control(c) && c != '\t'; });

@@ -25,7 +25,6 @@ struct RequestTarget {
 // The inverse of parse_target(), for the client.
 [[nodiscard]] std::string format_target(RequestTarget const& target);
 
-[[nodiscard]] bool valid_utf8(std::string_view text);
 // A header's value must hold no control characters: they would start another header.
 [[nodiscard]] bool valid_header_value(std::string_view value);
 [[nodiscard]] std::string lower_case(std::string text);  // ASCII only

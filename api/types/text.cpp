@@ -79,6 +79,15 @@ std::string escaped(std::string_view text, Shown as) {
     return out;
 }
 
+bool valid_utf8(std::string_view text) {
+    while (!text.empty()) {
+        auto const character = first_of(text);
+        if (!character.valid) return false;
+        text.remove_prefix(character.bytes);
+    }
+    return true;
+}
+
 std::size_t characters_in(std::string_view utf8) {
     return static_cast<std::size_t>(std::ranges::count_if(
         utf8, [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) != 0x80; }));

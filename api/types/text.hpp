@@ -84,6 +84,8 @@ enum class Shown {
 // "\u202e", and bytes that are not UTF-8, as "\x9b".
 [[nodiscard]] std::string escaped(std::string_view text, Shown as);
 
+[[nodiscard]] bool valid_utf8(std::string_view text);
+
 // Counts code points, as JSON Schema's maxLength does.
 [[nodiscard]] std::size_t characters_in(std::string_view utf8);
 

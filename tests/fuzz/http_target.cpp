@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "api/http/uri.hpp"
+#include "api/types/text.hpp"
 
 using namespace vfmgr::http;
 
@@ -15,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
         if (target.error().detail.empty() || target.error().remedy.empty()) std::abort();
         return 0;
     }
-    if (!valid_utf8(target->path) || !valid_header_value(target->path)) std::abort();
+    if (!vfmgr::valid_utf8(target->path) || !valid_header_value(target->path)) std::abort();
     auto const again = parse_target(format_target(*target));
     if (!again || *again != *target) std::abort();
     return 0;
