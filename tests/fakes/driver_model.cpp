@@ -46,119 +46,83 @@ VfSpec switchdev_report() {
     return report;
 }
 
-// What drivers refuse alike: GUIDs (vfmgr/kernel/KERNEL.md#infiniband-vfs), multicast MACs
-// (KERNEL.md#mac-addresses). ixgbe takes query_rss and mlx5 divides its vectors: left out, no other
-// driver does (unverified).
-std::vector<Refusal> const rare = {{"node_guid", When::always, EOPNOTSUPP},
-                                   {"port_guid", When::always, EOPNOTSUPP},
-                                   {"query_rss", When::always, EOPNOTSUPP},
-                                   {"msix_vectors", When::always, EOPNOTSUPP}};
-std::vector<Refusal> const everywhere = {{"mac", When::multicast, EINVAL}};
-
-std::vector<Refusal> switchdev(std::vector<Refusal> own) {
-    own.insert(own.end(), rare.begin(), rare.end());
-    return own;
-}
-
+// What drivers refuse alike beside the table: ixgbe takes query_rss and mlx5 divides its vectors,
+// but the fakes leave both out; no other driver does (unverified).
+constexpr unsigned left_out =
+    quirks::bit(VfAttribute::query_rss) | quirks::bit(VfAttribute::msix_vectors);
+constexpr unsigned left_out_of_ethernet = left_out | quirks::guids;
 // RoCE is set at a VF's port, which only a switch in switchdev mode has.
-std::vector<Refusal> ethernet(std::vector<Refusal> own) {
-    own.push_back({"roce", When::always, EOPNOTSUPP});
-    return switchdev(std::move(own));
-}
+constexpr unsigned roce = quirks::bit(VfAttribute::roce);
 
-// Each row as in vfmgr/kernel/KERNEL.md#what-drivers-refuse. "unverified": neither from that
-// document nor observed in the lab. The order in which a node and a port GUID must be sent shows
-// below this seam, in vfmgr/kernel.
+// What each driver refuses is in vfmgr/kernel/quirks.hpp. "unverified": neither from
+// vfmgr/kernel/KERNEL.md nor observed in the lab. The order in which a node and a port GUID must be
+// sent shows below this seam, in vfmgr/kernel.
 std::vector<DriverModel> const models = {
     // QEMU's igb NIC with Linux's igb driver, as in the lab.
     {.name = "igb",
      .driver = "igb",
      .vf_driver = "igbvf",
      .new_vf = ethernet_report(),
-     .refused = ethernet({{"link_state", When::always, EOPNOTSUPP},
-                          {"vlan", When::dot1ad, EPROTONOSUPPORT},
-                          {"min_tx_rate_mbps", When::above_zero, EINVAL},
-                          {"max_tx_rate_mbps", When::no_carrier, EINVAL}})},
-    // Older versions refuse the zero MAC (unverified, as are offset and stride).
+     .left_out = left_out_of_ethernet | roce},
+    // Offset and stride are unverified.
     {.name = "ixgbe",
      .driver = "ixgbe",
      .vf_driver = "ixgbevf",
      .new_vf = ethernet_report(),
-     .refused = ethernet({{"mac", When::zero, EINVAL},
-                          {"vlan", When::dot1ad, EPROTONOSUPPORT},
-                          {"min_tx_rate_mbps", When::above_zero, EINVAL},
-                          {"max_tx_rate_mbps", When::no_carrier, EINVAL}})},
-    // As ixgbe for the zero MAC, offset and stride.
+     .left_out = left_out_of_ethernet | roce},
+    // As ixgbe for offset and stride.
     {.name = "i40e",
      .driver = "i40e",
      .vf_driver = "iavf",
      .new_vf = ethernet_report(),
-     .refused = ethernet({{"mac", When::zero, EINVAL},
-                          {"vlan", When::dot1ad, EPROTONOSUPPORT},
-                          {"min_tx_rate_mbps", When::above_zero, EINVAL}}),
+     .left_out = left_out_of_ethernet | roce,
      .vf_offset = 16,
      .vf_stride = 1},
-    // 802.1ad only in its double VLAN mode. Unverified: accepts both rates.
+    // Unverified: accepts both rates.
     {.name = "ice",
      .driver = "ice",
      .vf_driver = "iavf",
      .new_vf = ethernet_report(),
-     .refused = ethernet({{"vlan", When::dot1ad, EPROTONOSUPPORT}}),
+     .left_out = left_out_of_ethernet | roce,
      .vf_offset = 8,
      .vf_stride = 1},
-    // Makes no VFs while the PF is down, and the write of the count succeeds even so. Unverified:
-    // older versions then refuse every setting; Linux 6.1's does not.
+    // Makes no VFs while the PF is down, and the write of the count succeeds even so.
     {.name = "bnxt_en",
      .driver = "bnxt_en",
      .vf_driver = "bnxt_en",
      .new_vf = ethernet_report(),
-     .refused = ethernet({{"", When::pf_down, EINVAL}, {"vlan", When::dot1ad, EPROTONOSUPPORT}}),
+     .left_out = left_out_of_ethernet | roce,
      .makes_vfs_only_when_up = true},
     // Only the guest sees the node GUID that it derives from the admin MAC.
     {.name = "mlx5",
      .driver = "mlx5_core",
      .vf_driver = "mlx5_core",
      .new_vf = ethernet_report(),
-     .refused = ethernet({{"vlan", When::dot1ad, EPROTONOSUPPORT}}),
+     .left_out = left_out_of_ethernet | roce,
      .vf_offset = 2,
      .vf_stride = 1},
-    // VLAN 0 is accepted, for libvirt. Its VFs have ports, whose functions have RoCE
-    // (KERNEL.md#switch-and-devlink). Unverified: refuses rates; Linux 6.1's does not.
+    // Its VFs have ports, whose functions have RoCE (KERNEL.md#switch-and-devlink).
     {.name = "mlx5_switchdev",
      .driver = "mlx5_core",
      .vf_driver = "mlx5_core",
      .new_vf = switchdev_report(),
-     .refused = switchdev({{"vlan", When::tagged, EOPNOTSUPP},
-                           {"trust", When::always, EOPNOTSUPP},
-                           {"min_tx_rate_mbps", When::always, EOPNOTSUPP},
-                           {"max_tx_rate_mbps", When::always, EOPNOTSUPP}}),
+     .where = quirks::Where::switchdev,
+     .left_out = left_out_of_ethernet,
      .vf_offset = 2,
      .vf_stride = 1},
-    // Its netdev is IPoIB's: GUIDs and link state, nothing else. GUIDs outlive VFs
-    // (KERNEL.md#guids-outlive-vfs).
+    // Its netdev is IPoIB's. GUIDs outlive VFs (KERNEL.md#guids-outlive-vfs).
     {.name = "mlx5_infiniband",
      .driver = "mlx5_core",
      .vf_driver = "mlx5_core",
      .new_vf = infiniband_report(),
-     .refused = {{"mac", When::always, EOPNOTSUPP},
-                 {"vlan", When::always, EOPNOTSUPP},
-                 {"min_tx_rate_mbps", When::always, EOPNOTSUPP},
-                 {"max_tx_rate_mbps", When::always, EOPNOTSUPP},
-                 {"spoofchk", When::always, EOPNOTSUPP},
-                 {"trust", When::always, EOPNOTSUPP},
-                 {"query_rss", When::always, EOPNOTSUPP},
-                 {"msix_vectors", When::always, EOPNOTSUPP},
-                 {"roce", When::always, EOPNOTSUPP}},
+     .where = quirks::Where::infiniband,
+     .left_out = left_out | roce,
      .link_layer = LinkLayer::infiniband,
      .vf_offset = 2,
      .vf_stride = 1,
      .keeps_guids = true},
     // No driver: accepts everything and reports it, GUIDs too.
-    {.name = "obliging",
-     .driver = "obliging",
-     .vf_driver = "mlx5_core",
-     .new_vf = full_report(),
-     .refused = {}},
+    {.name = "obliging", .driver = "obliging", .vf_driver = "mlx5_core", .new_vf = full_report()},
 };
 
 bool zero(std::string_view member, VfSpec const& spec) {
@@ -167,9 +131,10 @@ bool zero(std::string_view member, VfSpec const& spec) {
     return false;
 }
 
-bool applies(Refusal const& row, PfState const& pf, std::string_view member, VfSpec const& spec) {
-    if (!row.member.empty() && row.member != member) return false;
-    switch (row.when) {
+// States that a fake host is never in apply to no value.
+bool applies(quirks::When when, PfState const& pf, std::string_view member, VfSpec const& spec) {
+    using quirks::When;
+    switch (when) {
         case When::always:
             return true;
         case When::zero:
@@ -182,12 +147,22 @@ bool applies(Refusal const& row, PfState const& pf, std::string_view member, VfS
             return spec.vlan->id != 0;
         case When::dot1ad:
             return spec.vlan->proto == VlanProtocol::dot1ad;
+        case When::with_qos:
+            return spec.vlan->qos != 0;
         case When::no_carrier:
             return !pf.info.carrier;
         case When::pf_down:
             return !pf.info.up;
+        default:
+            return false;
     }
-    return false;
+}
+
+bool is_of(DriverModel const& model, quirks::Quirk const& quirk) {
+    auto const drivers = ", " + std::string(quirk.drivers) + ",";
+    return quirk.effect == quirks::Effect::refuses &&
+           drivers.find(", " + model.driver + ",") != drivers.npos &&
+           (quirk.where == quirks::Where::anywhere || quirk.where == model.where);
 }
 
 }  // namespace
@@ -212,9 +187,11 @@ PciAddress vf_address(DriverModel const& model, PciAddress const& pf, std::uint1
 
 std::optional<int> refusal(DriverModel const& model, PfState const& pf, std::string_view member,
                            VfSpec const& spec) {
-    for (auto const* rows : {&model.refused, &everywhere})
-        for (auto const& row : *rows)
-            if (applies(row, pf, member, spec)) return row.error;
+    auto const of = quirks::bit(enum_value<VfAttribute>(member).value());
+    if ((model.left_out & of) != 0) return EOPNOTSUPP;
+    for (auto const& quirk : quirks::table)
+        if (is_of(model, quirk) && (quirk.of & of) != 0 && applies(quirk.when, pf, member, spec))
+            return quirk.error;
     return std::nullopt;
 }
 

@@ -1,31 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models how a PF's driver behaves in the fakes: where its VFs land, what they report when new,
-// what it refuses. Values and pure functions; the drivers' rows are in driver_model.cpp.
+// what it refuses, which the product's own table says: the tests of each driver repeat it in their
+// own words. Values and pure functions; the drivers' rows are in driver_model.cpp.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "vfmgr/kernel/quirks.hpp"
 #include "vfmgr/plan/host_view.hpp"
 
 namespace vfmgr {
 
-// When a driver refuses a member of a requested VfSpec.
-enum class When { always, zero, above_zero, multicast, tagged, dot1ad, no_carrier, pf_down };
-
-struct Refusal {
-    std::string member;  // VfSpec member; empty: any
-    When when = When::always;
-    int error = 0;  // errno
-};
-
 struct DriverModel {
-    std::string name;       // names the row
-    std::string driver;     // the PF's, in sysfs
-    std::string vf_driver;  // what BindVfs may name besides vfio-pci
-    VfSpec new_vf;          // what a new VF reports; absent: never reported
-    std::vector<Refusal> refused;
+    std::string name;                               // names the row
+    std::string driver;                             // the PF's, in sysfs
+    std::string vf_driver;                          // what BindVfs may name besides vfio-pci
+    VfSpec new_vf;                                  // what a new VF reports; absent: never reported
+    quirks::Where where = quirks::Where::anywhere;  // which rows of the table hold beside others
+    unsigned left_out = 0;                          // bits of VfAttribute: not supported
     LinkLayer link_layer = LinkLayer::ethernet;
     std::uint16_t vf_offset = 128;  // routing ids from the PF to VF 0, then from VF to VF
     std::uint16_t vf_stride = 2;

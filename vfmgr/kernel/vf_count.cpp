@@ -10,6 +10,7 @@
 
 #include "vfmgr/kernel/in_use.hpp"
 #include "vfmgr/kernel/linux_kernel.hpp"
+#include "vfmgr/kernel/quirks.hpp"
 #include "vfmgr/kernel/worker_process.hpp"
 #include "vfmgr/netlink/monitor.hpp"
 
@@ -29,15 +30,12 @@ std::string numvfs_remedy(int error) {
         case ENOMEM:
             return "give the VFs address space or bus numbers: enable SR-IOV or MMIO above 4G in "
                    "the firmware, or boot with pci=realloc,assign-busses";
-        case ENOSPC:
-            return "request fewer VFs: the NIC has no interrupt vectors left";
-        case ENETDOWN:
-            return "bring the PF up first, as this driver requires: ip link set dev PF up";
         case EPERM:
         case EACCES:
             return "run vfmgr as root with /sys writable";
         default:
-            return "see the kernel's log for the driver's reason: journalctl -k";
+            return quirks::remedy_for_count(error).value_or(
+                "see the kernel's log for the driver's reason: journalctl -k");
     }
 }
 
@@ -46,11 +44,11 @@ Result<void> write_count(LinuxKernelRoots const& roots, PciAddress const& pf, st
     auto file = folder / "sriov_numvfs";
     // Plain decimal: the kernel reads a leading 0 as octal.
     auto error = write_text(file, std::to_string(count));
-    // The file exists but the driver does not implement it: NVIDIA's older drivers have a file of
-    // their own.
+    // The file exists even where the driver does not implement it.
     std::error_code absent;
-    if (error == ENOENT && std::filesystem::exists(folder / "mlx5_num_vfs", absent)) {
-        file = folder / "mlx5_num_vfs";
+    auto const other = folder / quirks::other_count_file;
+    if (error == ENOENT && std::filesystem::exists(other, absent)) {
+        file = other;
         error = write_text(file, std::to_string(count));
     }
     if (error == 0) return {};

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "vfmgr/kernel/quirks.hpp"
 #include "vfmgr/kernel/vf_settings.hpp"
 
 namespace vfmgr {
 namespace {
+
+constexpr auto refused_when_equal = quirks::affected_by(quirks::Effect::refuses_equal);
 
 std::string value_text(bool on) {
     return on ? "on" : "off";
@@ -50,9 +53,10 @@ bool holds(VfSpec const& desired, VfSpec const& reported, VfAttribute attribute)
 VfSpec to_write(VfSpec const& desired, VfSpec const& reported) {
     if (!depends_on_report(desired)) return desired;
     auto write = desired;
-    if (holds(desired, reported, VfAttribute::link_state)) write.link_state.reset();
-    if (holds(desired, reported, VfAttribute::max_tx_rate)) write.max_tx_rate_mbps.reset();
-    if (holds(desired, reported, VfAttribute::min_tx_rate)) write.min_tx_rate_mbps.reset();
+    for_each_member([&](VfAttribute each, auto member) {
+        if ((refused_when_equal & quirks::bit(each)) != 0 && holds(desired, reported, each))
+            (write.*member).reset();
+    });
     // A MAC that already holds is written again: the report does not show whether the PF or the
     // guest set it, and only a MAC set by the PF can't be changed by the guest. A zero MAC needs no
     // such protection.
@@ -63,8 +67,7 @@ VfSpec to_write(VfSpec const& desired, VfSpec const& reported) {
 }
 
 bool depends_on_report(VfSpec const& desired) {
-    return desired.link_state || desired.max_tx_rate_mbps || desired.min_tx_rate_mbps ||
-           (desired.mac && desired.mac->zero());
+    return quirks::has_any(desired, refused_when_equal) || (desired.mac && desired.mac->zero());
 }
 
 std::vector<VfAttribute> attributes_of(VfSpec const& settings) {

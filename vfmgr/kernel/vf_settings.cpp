@@ -8,8 +8,8 @@
 #include <array>
 #include <cerrno>
 
+#include "vfmgr/kernel/quirks.hpp"
 #include "vfmgr/kernel/rdma_links.hpp"
-#include "vfmgr/kernel/refusal_remedies.hpp"
 #include "vfmgr/kernel/vf_files.hpp"
 #include "vfmgr/netlink/devlink.hpp"
 
@@ -49,7 +49,7 @@ std::string remedy_of(Target const& target, Refusal const& refusal) {
     if (refusal.error == 0)
         return fmt::format("see the kernel's log (journalctl -k), or list {} in best_effort",
                            enum_name(refusal.attribute));
-    return remedy_for(
+    return quirks::remedy_for(
         {refusal.attribute, refusal.error,
          target.netdev ? target.netdev->link_layer : LinkLayer::ethernet,
          read_eswitch_mode(devlink_device(target.pci), target.deadline).value_or(std::nullopt),
@@ -89,7 +89,7 @@ Result<NlAck> send_alone(Target const& target, VfChange const& one, VfAttribute 
     VFMGR_TRY(auto verdict, send(target, {std::span(&alone, 1), part}));
     bool const zero_mac = attribute == VfAttribute::mac && alone.settings.mac == MacAddress{};
     if (verdict.ack.ok() || !zero_mac) return verdict.ack;
-    alone.settings.mac = stand_in_mac;
+    alone.settings.mac = quirks::stand_in_mac;
     VFMGR_TRY(verdict, send(target, {std::span(&alone, 1), part}));
     return verdict.ack;
 }
@@ -230,7 +230,7 @@ std::vector<Refusal> compare(Target const& target, VfChange const& change, VfSpe
 }
 
 // Refused, but already in effect: an undo writes values that a driver in trouble never changed, and
-// a NIC in DPU mode refused even to clear a VLAN until 2022 (KERNEL.md#what-drivers-refuse). A MAC
+// a NIC in DPU mode refused even to clear a VLAN until 2022 (quirks.hpp, foreign_switch). A MAC
 // that the guest may have set does not count (to_write()).
 bool so_already(VfChange const& change, VfSpec const& reported, VfAttribute attribute) {
     return holds(change.settings, reported, attribute) &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes settings of VFs, names each refusal, reads them back. A free function; the caller holds
-// the PF's claim. Facts: KERNEL.md#setting-vfs, KERNEL.md#what-drivers-refuse.
+// the PF's claim. Facts: KERNEL.md#setting-vfs, KERNEL.md#what-drivers-do-differently.
 #pragma once
 
 #include "vfmgr/kernel/kernel.hpp"
@@ -11,7 +11,7 @@
 namespace vfmgr {
 
 // kernel_refused naming attribute, value and VF, unless the attribute is in best_effort. If the
-// driver refuses a zero MAC (baseline), stand_in_mac is written instead.
+// driver refuses a zero MAC (baseline), quirks::stand_in_mac is written instead.
 [[nodiscard]] Result<Observed> perform_step(LinuxKernelRoots const& roots, OpenPf& pf,
                                             ConfigureVfs const& step, Deadline deadline);
 

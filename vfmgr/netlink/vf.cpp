@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "vfmgr/kernel/quirks.hpp"
+
 namespace vfmgr {
 namespace {
 
@@ -52,11 +54,10 @@ std::optional<bool> parse_switch(Attributes const& info, std::uint16_t type) {
     return setting->setting != 0;
 }
 
-// mlx4 reports 4095 (MLX4_VGT) for a VF without a VLAN: the VM may tag by itself.
 std::uint16_t vlan_id(std::uint32_t reported) {
-    constexpr std::uint16_t bits = 0xFFF, tags_itself = 4095;
+    constexpr std::uint16_t bits = 0xFFF;
     auto const id = static_cast<std::uint16_t>(reported & bits);
-    return id == tags_itself ? std::uint16_t{0} : id;
+    return id == quirks::vlan_of_the_vm ? std::uint16_t{0} : id;
 }
 
 std::optional<Vlan> parse_vlan(Attributes const& info) {

@@ -6,13 +6,15 @@
 
 #include <algorithm>
 
+#include "vfmgr/kernel/quirks.hpp"
 #include "vfmgr/plan/plan.hpp"
 
 namespace vfmgr {
 
 bool mac_holds(VfSpec const& desired, VfSpec const& reported) {
     if (!desired.mac || !reported.mac) return false;
-    return *reported.mac == *desired.mac || (desired.mac->zero() && *reported.mac == stand_in_mac);
+    return *reported.mac == *desired.mac ||
+           (desired.mac->zero() && *reported.mac == quirks::stand_in_mac);
 }
 
 bool names_vfio_driver(std::string_view driver) {

@@ -13,8 +13,6 @@
 
 namespace vfmgr {
 
-// Replaces the zero MAC with drivers that refuse that one, as libvirt does.
-inline constexpr MacAddress stand_in_mac{{0x02, 0, 0, 0, 0, 0}};
 // True when the driver reports the desired MAC, or its stand-in; false when it reports none.
 [[nodiscard]] bool mac_holds(VfSpec const& desired, VfSpec const& reported);
 

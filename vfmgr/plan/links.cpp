@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "vfmgr/kernel/quirks.hpp"
+
 namespace vfmgr {
 namespace {
 
@@ -194,6 +196,14 @@ std::vector<Step> links_up(PfState const& pf, DesiredLinks const& needed, PfBase
         if (id.vlan)
             interface_up(steps, interface_of(pf, id), id, interface, base, true, interface.mtu);
     return steps;
+}
+
+void raise_for_vfs(std::vector<Step>& steps, PfState const& pf,
+                   std::vector<Attachment> const& attachments) {
+    constexpr bool needs_it =
+        (quirks::affected_by(quirks::Effect::needs_pf_up) & quirks::num_vfs) != 0;
+    if (!needs_it || attachments.empty() || pf.info.up) return;
+    steps.push_back(SetLink{InterfaceId{pf.info.pci, {}}, true, pf.info.mtu});
 }
 
 std::vector<Step> links_closed(PfState const& pf, DesiredLinks const& needed, PfBase const& base) {

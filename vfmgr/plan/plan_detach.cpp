@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "vfmgr/kernel/quirks.hpp"
 #include "vfmgr/plan/choose.hpp"
 #include "vfmgr/plan/host_view.hpp"
 #include "vfmgr/plan/links.hpp"
@@ -13,10 +14,10 @@
 namespace vfmgr {
 namespace {
 
-// mlx5 keeps the GUIDs of VFs that are gone and gives them to the next VF created in their place
-// (vfmgr/kernel/KERNEL.md#guids-outlive-vfs): only a VF that exists can be shown to be clean.
+// Only a VF that exists can be shown to be clean (vfmgr/kernel/KERNEL.md#guids-outlive-vfs).
 std::vector<std::string> residue_of_a_gone_vf(Attachment const& attachment) {
-    if (!attachment.baseline.node_guid && !attachment.baseline.port_guid) return {};
+    constexpr auto outliving = quirks::affected_by(quirks::Effect::outlives_vf);
+    if (!quirks::has_any(attachment.baseline, outliving)) return {};
     return {fmt::format("VF {} is gone, and the next VF created in its place gets its GUIDs",
                         to_string(attachment.vf))};
 }
@@ -301,10 +302,7 @@ Result<Plan> plan_restore(HostView const& host, DesiredState const& desired, Pci
     });
     // Makes VFs only when there are none: at boot there are none, and VFs that exist may be in use.
     if (spec.num_vfs && *spec.num_vfs > 0 && state->info.num_vfs == 0) {
-        // An attachment needs the PF up anyway, and bnxt makes no VFs before
-        // (vfmgr/kernel/KERNEL.md#creating-vfs).
-        if (!attachments.empty() && !state->info.up)
-            plan.steps.emplace_back(SetLink{InterfaceId{pf, {}}, true, state->info.mtu});
+        raise_for_vfs(plan.steps, *state, attachments);
         plan.steps.emplace_back(SetNumVfs{pf, *spec.num_vfs});
         return plan;
     }

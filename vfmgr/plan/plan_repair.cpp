@@ -67,9 +67,7 @@ Result<void> make_anew(Plan& plan, HostView const& host, PfState const& pf, PfSp
     if (!pf.vfs.empty())
         plan.blast_radius.push_back(
             fmt::format("all {} VFs of {} are recreated", pf.vfs.size(), display_name(info)));
-    // bnxt makes no VFs before the PF is up (vfmgr/kernel/KERNEL.md#creating-vfs).
-    if (!attachments.empty() && !info.up)
-        plan.steps.emplace_back(SetLink{InterfaceId{info.pci, {}}, true, info.mtu});
+    raise_for_vfs(plan.steps, pf, attachments);
     if (info.num_vfs == *spec.num_vfs) plan.steps.emplace_back(SetNumVfs{info.pci, 0});
     plan.steps.emplace_back(SetNumVfs{info.pci, *spec.num_vfs});
     return {};

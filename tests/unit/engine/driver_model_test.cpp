@@ -80,6 +80,7 @@ TEST_P(Quirks, AsTheFactsSay) {
 
 auto const dot1ad = with<&VfSpec::vlan>(Vlan{100, 0, VlanProtocol::dot1ad});
 auto const tagged = with<&VfSpec::vlan>(Vlan{100});
+auto const with_qos = with<&VfSpec::vlan>(Vlan{100, 3});
 auto const trusted = with<&VfSpec::trust>(true);
 auto const some_mac = with<&VfSpec::mac>(MacAddress{{0x02, 0, 0, 0, 0, 7}});
 auto const multicast = with<&VfSpec::mac>(MacAddress{{0x03, 0, 0, 0, 0, 7}});
@@ -109,13 +110,16 @@ INSTANTIATE_TEST_SUITE_P(Bnxt, Quirks,
                          testing::Values(Quirk{"bnxt_en", some_mac, ""},
                                          Quirk{"bnxt_en", some_mac, "EINVAL", false},
                                          Quirk{"bnxt_en", trusted, "EINVAL", false},
-                                         Quirk{"bnxt_en", dot1ad, "EPROTONOSUPPORT"}));
+                                         Quirk{"bnxt_en", dot1ad, "EPROTONOSUPPORT"},
+                                         Quirk{"bnxt_en", with_qos, "EINVAL"},
+                                         Quirk{"bnxt_en", multicast, "EINVAL"}));
 INSTANTIATE_TEST_SUITE_P(
     Mlx5, Quirks,
     testing::Values(Quirk{"mlx5", dot1ad, "EPROTONOSUPPORT"}, Quirk{"mlx5", min_rate, ""},
                     Quirk{"mlx5", port_guid, "EOPNOTSUPP"}, Quirk{"mlx5", link_on, ""},
                     Quirk{"mlx5_switchdev", tagged, "EOPNOTSUPP"},
                     Quirk{"mlx5_switchdev", trusted, "EOPNOTSUPP"},
+                    Quirk{"mlx5_switchdev", no_spoofchk, "EOPNOTSUPP"},
                     Quirk{"mlx5_switchdev", max_rate, "EOPNOTSUPP"},
                     Quirk{"mlx5_switchdev", some_mac, ""}, Quirk{"mlx5_switchdev", no_roce, ""},
                     Quirk{"mlx5", no_roce, "EOPNOTSUPP"}));

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "veth_pf.hpp"
+#include "vfmgr/kernel/quirks.hpp"
 #include "vfmgr/kernel/vf_files.hpp"
 
 namespace vfmgr {
@@ -51,7 +52,7 @@ TEST(Holds, TheStandInMacIsAsGoodAsZero) {
     VfSpec zero;
     zero.mac = MacAddress{};
     VfSpec stand_in;
-    stand_in.mac = stand_in_mac;
+    stand_in.mac = quirks::stand_in_mac;
     EXPECT_TRUE(holds(zero, stand_in, VfAttribute::mac));
     EXPECT_TRUE(holds(zero, zero, VfAttribute::mac));
     EXPECT_FALSE(holds(stand_in, zero, VfAttribute::mac));
