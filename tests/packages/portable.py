@@ -10,8 +10,7 @@ import re
 BYTES_MAX = 5 * 1024 * 1024
 # All four have these. libibverbs, librdmacm and libnl must be the VM's own, beside its providers.
 LIBRARIES = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "libcrypto.so.3", "libssl.so.3",
-             "libibverbs.so.1", "librdmacm.so.1", "libnl-3.so.200", "libnl-genl-3.so.200",
-             "libnl-route-3.so.200"}
+             "libibverbs.so.1", "librdmacm.so.1", "libnl-3.so.200"}
 NEWEST = {"GLIBC": (2, 34), "OPENSSL": (3, 0, 0), "IBVERBS": (1, 13), "RDMACM": (1, 3),
           "libnl": (3, 5)}
 
