@@ -123,11 +123,15 @@ Result<PfState const*> readable_pf(HostView const& host, PciAddress const& pf) {
     return state;
 }
 
+Result<void> require_libvirt(HostView const& host) {
+    if (!host.hypervisor.stale) return {};
+    return fail(Problem::unavailable,
+                fmt::format("libvirt can't be queried: {}", host.hypervisor.stale_reason),
+                "start libvirtd and try again");
+}
+
 Result<VmInfo const*> readable_vm(HostView const& host, std::string_view name_or_uuid) {
-    if (host.hypervisor.stale)
-        return fail(Problem::unavailable,
-                    fmt::format("libvirt can't be queried: {}", host.hypervisor.stale_reason),
-                    "start libvirtd and try again");
+    VFMGR_CHECK(require_libvirt(host));
     if (auto const* vm = find_vm(host, name_or_uuid)) return vm;
     return fail(Problem::not_found, fmt::format("libvirt knows no VM {}", name_or_uuid),
                 "virsh list --all shows the VMs of this host");

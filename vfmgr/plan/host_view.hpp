@@ -102,6 +102,8 @@ void Json<KernelView>::read(JsonReader& reader, KernelView& view);
 [[nodiscard]] Result<VmInfo const*> readable_vm(HostView const& host,
                                                 std::string_view name_or_uuid);
 
+// Checks that libvirt could be queried.
+[[nodiscard]] Result<void> require_libvirt(HostView const& host);
 // Checks that VFs can be made and removed now: no other PF blocks it.
 [[nodiscard]] Result<void> require_free_pci(HostView const& host);
 // Checks that one more device can be plugged into the running VM.

@@ -198,11 +198,10 @@ std::vector<Step> links_up(PfState const& pf, DesiredLinks const& needed, PfBase
     return steps;
 }
 
-void raise_for_vfs(std::vector<Step>& steps, PfState const& pf,
-                   std::vector<Attachment> const& attachments) {
+void raise_for_vfs(std::vector<Step>& steps, PfState const& pf) {
     constexpr bool needs_it =
         (quirks::affected_by(quirks::Effect::needs_pf_up) & quirks::num_vfs) != 0;
-    if (!needs_it || attachments.empty() || pf.info.up) return;
+    if (!needs_it || pf.info.up) return;
     steps.push_back(SetLink{InterfaceId{pf.info.pci, {}}, true, pf.info.mtu});
 }
 

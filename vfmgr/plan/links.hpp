@@ -56,9 +56,8 @@ struct DesiredLinks {
 // Returns those additions that close the host again where its filter is gone, and no others.
 [[nodiscard]] std::vector<Step> links_closed(PfState const& pf, DesiredLinks const& needed,
                                              PfBase const& base);
-// Adds what must be done before VFs are made for these attachments, which need the PF up anyway.
-void raise_for_vfs(std::vector<Step>& steps, PfState const& pf,
-                   std::vector<Attachment> const& attachments);
+// Adds what must be done before VFs are made for attachments, which need the PF up anyway.
+void raise_for_vfs(std::vector<Step>& steps, PfState const& pf);
 // Returns removals of what vfmgr made and no attachment uses any more.
 [[nodiscard]] std::vector<Step> links_down(PfState const& pf, DesiredLinks const& needed,
                                            PfSpec const& spec, PfBase const& base);

@@ -148,12 +148,6 @@ std::optional<PfIdentity> identity_to_keep(KernelView const& host, DesiredState 
 
 namespace {
 
-// Compares the alias alone: another device of another owner may be at the VF's address by now.
-bool has_alias(std::vector<VmHostdev> const& hostdevs, Attachment const& attachment) {
-    return std::ranges::find(hostdevs, hostdev_alias(attachment.id), &VmHostdev::alias) !=
-           hostdevs.end();
-}
-
 Result<void> require_gone(HostView const& host, DesiredState const& desired, PciAddress const& pf) {
     auto const kept = kept_pfs(desired);
     if (!std::ranges::binary_search(kept, pf))
@@ -180,13 +174,6 @@ Result<void> require_gone(HostView const& host, DesiredState const& desired, Pci
                     : "end its attachments one by one: vfctl detach ATTACHMENT");
 }
 
-Result<void> require_libvirt(HostView const& host) {
-    if (!host.hypervisor.stale) return {};
-    return fail(Problem::unavailable,
-                fmt::format("libvirt can't be queried: {}", host.hypervisor.stale_reason),
-                "start libvirtd and try again");
-}
-
 std::string reserved(Attachment const& attachment) {
     std::vector<std::string> what;
     auto const& settings = attachment.settings;
@@ -207,6 +194,11 @@ std::vector<Attachment> attachments_of_pf(DesiredState const& desired, PciAddres
     std::ranges::sort(attached, {},
                       [](Attachment const& attachment) { return attachment.vf.index; });
     return attached;
+}
+
+bool has_alias(std::vector<VmHostdev> const& hostdevs, Attachment const& attachment) {
+    return std::ranges::find(hostdevs, hostdev_alias(attachment.id), &VmHostdev::alias) !=
+           hostdevs.end();
 }
 
 Result<Plan> plan_gone(HostView const& host, DesiredState const& desired, PciAddress const& pf) {

@@ -53,6 +53,9 @@ struct PfStanding {
 [[nodiscard]] std::vector<Attachment> attachments_of_pf(DesiredState const& desired,
                                                         PciAddress const& pf);
 
+// Compares the alias alone: another device of another owner may be at the VF's address by now.
+[[nodiscard]] bool has_alias(std::vector<VmHostdev> const& hostdevs, Attachment const& attachment);
+
 // Takes its VFs out of the VMs' XML. Refused while the PF is on this host, or when the host was not
 // searched for it.
 [[nodiscard]] Result<Plan> plan_gone(HostView const& host, DesiredState const& desired,

@@ -262,10 +262,7 @@ Result<Plan> plan_detach(HostView const& host, DesiredState const& desired,
                          Attachment const& attachment) {
     VFMGR_CHECK(require_same_pf(host, desired, attachment.vf.pf));
     VFMGR_TRY(PfState const* pf, readable_pf(host, attachment.vf.pf));
-    if (host.hypervisor.stale)
-        return fail(Problem::unavailable,
-                    fmt::format("libvirt can't be queried: {}", host.hypervisor.stale_reason),
-                    "start libvirtd and try again");
+    VFMGR_CHECK(require_libvirt(host));
     auto const* vf = find_vf(host, attachment.vf);
     if (vf) VFMGR_CHECK(check_others(host, attachment, *vf));
     Plan plan;
@@ -302,7 +299,7 @@ Result<Plan> plan_restore(HostView const& host, DesiredState const& desired, Pci
     });
     // Makes VFs only when there are none: at boot there are none, and VFs that exist may be in use.
     if (spec.num_vfs && *spec.num_vfs > 0 && state->info.num_vfs == 0) {
-        raise_for_vfs(plan.steps, *state, attachments);
+        if (!attachments.empty()) raise_for_vfs(plan.steps, *state);
         plan.steps.emplace_back(SetNumVfs{pf, *spec.num_vfs});
         return plan;
     }

@@ -67,7 +67,7 @@ Result<void> make_anew(Plan& plan, HostView const& host, PfState const& pf, PfSp
     if (!pf.vfs.empty())
         plan.blast_radius.push_back(
             fmt::format("all {} VFs of {} are recreated", pf.vfs.size(), display_name(info)));
-    raise_for_vfs(plan.steps, pf, attachments);
+    if (!attachments.empty()) raise_for_vfs(plan.steps, pf);
     if (info.num_vfs == *spec.num_vfs) plan.steps.emplace_back(SetNumVfs{info.pci, 0});
     plan.steps.emplace_back(SetNumVfs{info.pci, *spec.num_vfs});
     return {};

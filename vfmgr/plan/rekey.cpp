@@ -8,6 +8,7 @@
 #include <set>
 
 #include "vfmgr/plan/host_view.hpp"
+#include "vfmgr/plan/links.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
 
 namespace vfmgr {
@@ -131,16 +132,10 @@ Result<void> make_vfs(Ask const& ask, PfMove const& move, PfState const& there, 
                     "free it there first");
     if (there.vfs.size() >= needed) return {};
     VFMGR_CHECK(require_free_pci(ask.host));
-    if (!there.info.up)
-        result.plan.steps.emplace_back(SetLink{InterfaceId{move.to, {}}, true, there.info.mtu});
+    raise_for_vfs(result.plan.steps, there);
     result.plan.steps.emplace_back(SetNumVfs{move.to, needed});
     result.makes_vfs = true;
     return {};
-}
-
-bool has_alias(std::vector<VmHostdev> const& hostdevs, Attachment const& attachment) {
-    return std::ranges::find(hostdevs, hostdev_alias(attachment.id), &VmHostdev::alias) !=
-           hostdevs.end();
 }
 
 struct XmlSteps {
@@ -215,10 +210,7 @@ Result<RekeyPlan> plan_rekey(HostView const& host, DesiredState const& desired,
         return fail(Problem::not_found,
                     fmt::format("no state is stored for a PF at {}", to_string(from)),
                     "vfctl pf list shows the PFs of this host");
-    if (host.hypervisor.stale)
-        return fail(Problem::unavailable,
-                    fmt::format("libvirt can't be queried: {}", host.hypervisor.stale_reason),
-                    "start libvirtd and try again");
+    VFMGR_CHECK(require_libvirt(host));
     RekeyPlan result;
     VFMGR_TRY(result.moves, moves_of(ask, {from, to}));
     XmlSteps xml;

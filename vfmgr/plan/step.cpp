@@ -16,57 +16,13 @@ constexpr auto write_settings = []<class Out>(Out& out, VfSpec const& settings) 
         Json<VfSpec>::write(out, settings);
 };
 
-// The discriminator of each step in the journal. Names are permanent: old journals hold them.
-template <class S>
-constexpr std::string_view step_name;
-
-template <>
-constexpr std::string_view step_name<SetNumVfs> = "set_num_vfs";
-template <>
-constexpr std::string_view step_name<ConfigureVfs> = "configure_vfs";
-template <>
-constexpr std::string_view step_name<BindVfs> = "bind_vfs";
-template <>
-constexpr std::string_view step_name<ResetVf> = "reset_vf";
-template <>
-constexpr std::string_view step_name<SetPciValues> = "set_pci_values";
-template <>
-constexpr std::string_view step_name<SetLink> = "set_link";
-template <>
-constexpr std::string_view step_name<AddVlanInterface> = "add_vlan_interface";
-template <>
-constexpr std::string_view step_name<RemoveVlanInterface> = "remove_vlan_interface";
-template <>
-constexpr std::string_view step_name<AddAddress> = "add_address";
-template <>
-constexpr std::string_view step_name<RemoveAddress> = "remove_address";
-template <>
-constexpr std::string_view step_name<AddPeer> = "add_peer";
-template <>
-constexpr std::string_view step_name<RemovePeer> = "remove_peer";
-template <>
-constexpr std::string_view step_name<AddRdmaLink> = "add_rdma_link";
-template <>
-constexpr std::string_view step_name<RemoveRdmaLink> = "remove_rdma_link";
-template <>
-constexpr std::string_view step_name<SetFirmware> = "set_firmware";
-template <>
-constexpr std::string_view step_name<AddSoftRdmaLink> = "add_soft_rdma_link";
-template <>
-constexpr std::string_view step_name<RemoveSoftRdmaLink> = "remove_soft_rdma_link";
-template <>
-constexpr std::string_view step_name<AttachHostdev> = "attach_hostdev";
-template <>
-constexpr std::string_view step_name<DetachHostdev> = "detach_hostdev";
-template <>
-constexpr std::string_view step_name<AwaitVerification> = "await_verification";
 // Writes a JsonWriter or a JsonText: the step's name, then its members.
 template <class Writer, class Out>
 void write(Out& out, Step const& step) {
     visit_step(
         [&]<class S>(S const& alternative) {
             Writer writer(out);
-            writer.value("step", std::string(step_name<S>));
+            writer.value("step", std::string(S::step_name));
             fields(writer, alternative);
         },
         step);
@@ -75,7 +31,7 @@ void write(Out& out, Step const& step) {
 // Reads alternative S if the discriminator names it.
 template <class S>
 bool read_if_named(std::string_view name, JsonReader& reader, Step& out) {
-    if (name != step_name<S>) return false;
+    if (name != S::step_name) return false;
     S step;
     fields(reader, step);
     out = std::move(step);
@@ -93,6 +49,9 @@ bool read_named(std::string_view name, JsonReader& reader, Step& out) {
            read_named(name, reader, out, static_cast<HypervisorStep const*>(nullptr)) ||
            read_if_named<AwaitVerification>(name, reader, out);
 }
+
+template <class V, class... T>
+concept OneOf = (Of<V, T> || ...);
 
 }  // namespace
 
@@ -142,23 +101,12 @@ void fields(F& f, V& step) {
     f.value("mtu", step.mtu);
 }
 
-template <class F, Of<AddVlanInterface> V>
+template <class F, OneOf<AddVlanInterface, RemoveVlanInterface> V>
 void fields(F& f, V& step) {
     f.value("interface", step.interface);
 }
 
-template <class F, Of<RemoveVlanInterface> V>
-void fields(F& f, V& step) {
-    f.value("interface", step.interface);
-}
-
-template <class F, Of<AddAddress> V>
-void fields(F& f, V& step) {
-    f.value("interface", step.interface);
-    f.value("address", step.address);
-}
-
-template <class F, Of<RemoveAddress> V>
+template <class F, OneOf<AddAddress, RemoveAddress, RemovePeer> V>
 void fields(F& f, V& step) {
     f.value("interface", step.interface);
     f.value("address", step.address);
@@ -172,18 +120,7 @@ void fields(F& f, V& step) {
     f.value("source", step.source);
 }
 
-template <class F, Of<RemovePeer> V>
-void fields(F& f, V& step) {
-    f.value("interface", step.interface);
-    f.value("address", step.address);
-}
-
-template <class F, Of<AddRdmaLink> V>
-void fields(F& f, V& step) {
-    f.value("pf", step.pf);
-}
-
-template <class F, Of<RemoveRdmaLink> V>
+template <class F, OneOf<AddRdmaLink, RemoveRdmaLink> V>
 void fields(F& f, V& step) {
     f.value("pf", step.pf);
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One change of the host. A Step is a value with JSON: the journal's record, later the message to a
-// worker and the broker's list of permitted operations are this same type.
+// worker and the broker's list of permitted operations are this same type. Each step's name there
+// is permanent: old journals hold it.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -28,12 +30,14 @@ using KernelSubject = std::variant<HostNetwork, PciAddress>;
 // Goes through 0 when the count is neither 0 nor unchanged: every VF of the PF is made anew,
 // unbound (autoprobe off, restored after).
 struct SetNumVfs {
+    static constexpr std::string_view step_name = "set_num_vfs";
     PciAddress pf;
     std::uint16_t count = 0;
     bool operator==(SetNumVfs const&) const = default;
 };
 // All attribute changes of a PF's VFs: one step, one journal record. Read back after.
 struct ConfigureVfs {
+    static constexpr std::string_view step_name = "configure_vfs";
     PciAddress pf;
     std::vector<VfChange> changes;
     std::vector<std::string> best_effort;  // members that the driver may refuse
@@ -42,6 +46,7 @@ struct ConfigureVfs {
 // Binds each VF to this driver, from whatever driver it has; absent: unbind. One check of their
 // users covers all of them, and any user is named before the first VF is touched.
 struct BindVfs {
+    static constexpr std::string_view step_name = "bind_vfs";
     PciAddress pf;
     std::vector<std::uint16_t> vfs;
     std::optional<std::string> driver;
@@ -49,12 +54,14 @@ struct BindVfs {
 };
 // Function level reset.
 struct ResetVf {
+    static constexpr std::string_view step_name = "reset_vf";
     VfId vf;
     bool operator==(ResetVf const&) const = default;
 };
 // State that other steps change while they run. It is part of their undo, because a process that
 // dies in the middle of one leaves it changed. In no plan.
 struct SetPciValues {
+    static constexpr std::string_view step_name = "set_pci_values";
     PciAddress pf;
     std::optional<bool> drivers_autoprobe{};
     std::vector<std::uint16_t> no_override{};  // VFs whose driver_override is to be cleared
@@ -62,27 +69,32 @@ struct SetPciValues {
     bool operator==(SetPciValues const&) const = default;
 };
 struct SetLink {
+    static constexpr std::string_view step_name = "set_link";
     InterfaceId interface;
     bool up = false;
     std::uint32_t mtu = 1500;
     bool operator==(SetLink const&) const = default;
 };
 struct AddVlanInterface {
+    static constexpr std::string_view step_name = "add_vlan_interface";
     InterfaceId interface;  // with a vlan; the netdev's ifalias marks it as ours
     bool operator==(AddVlanInterface const&) const = default;
 };
 struct RemoveVlanInterface {
+    static constexpr std::string_view step_name = "remove_vlan_interface";
     InterfaceId interface;
     bool operator==(RemoveVlanInterface const&) const = default;
 };
 // The host's own address, /32 or /128: it never routes a whole prefix to a tenant's VLAN. Before
 // the address exists, it is closed to everything but the responder's traffic.
 struct AddAddress {
+    static constexpr std::string_view step_name = "add_address";
     InterfaceId interface;
     IpAddress address;
     bool operator==(AddAddress const&) const = default;
 };
 struct RemoveAddress {
+    static constexpr std::string_view step_name = "remove_address";
     InterfaceId interface;
     IpAddress address;
     bool operator==(RemoveAddress const&) const = default;
@@ -90,6 +102,7 @@ struct RemoveAddress {
 // A /32 route to one VF's address and a permanent neighbour entry with the VF's MAC: what the host
 // sends to that address reaches that VF or nothing.
 struct AddPeer {
+    static constexpr std::string_view step_name = "add_peer";
     InterfaceId interface;
     IpAddress address;
     MacAddress mac;
@@ -97,27 +110,32 @@ struct AddPeer {
     bool operator==(AddPeer const&) const = default;
 };
 struct RemovePeer {
+    static constexpr std::string_view step_name = "remove_peer";
     InterfaceId interface;
     IpAddress address;
     bool operator==(RemovePeer const&) const = default;
 };
 // SoftRoCE on the PF's netdev (a VLAN device refuses it; the VLAN's GID appears on the parent's).
 struct AddRdmaLink {
+    static constexpr std::string_view step_name = "add_rdma_link";
     PciAddress pf;
     bool operator==(AddRdmaLink const&) const = default;
 };
 struct RemoveRdmaLink {
+    static constexpr std::string_view step_name = "remove_rdma_link";
     PciAddress pf;
     bool operator==(RemoveRdmaLink const&) const = default;
 };
 // A link that was requested by name, on a netdev of any kind.
 struct AddSoftRdmaLink {
+    static constexpr std::string_view step_name = "add_soft_rdma_link";
     SoftRdmaLink link;
     bool operator==(AddSoftRdmaLink const&) const = default;
 };
 // Its users are checked once more right before; `force`: removed despite any user, except
 // processes.
 struct RemoveSoftRdmaLink {
+    static constexpr std::string_view step_name = "remove_soft_rdma_link";
     std::string name;
     bool force = false;
     bool operator==(RemoveSoftRdmaLink const&) const = default;
@@ -125,6 +143,7 @@ struct RemoveSoftRdmaLink {
 
 // Settings that the card of this function takes over at its next reset. Nothing is reset.
 struct SetFirmware {
+    static constexpr std::string_view step_name = "set_firmware";
     PciAddress pf;
     FirmwareSettings settings;
     FirmwareSettings was;  // the same members, as observed before it
@@ -134,6 +153,7 @@ struct SetFirmware {
 // --- steps of the hypervisor ---------------------------------------------------------------
 
 struct AttachHostdev {
+    static constexpr std::string_view step_name = "attach_hostdev";
     std::string vm_uuid;
     std::string attachment;  // id; the alias is hostdev_alias(id)
     VfId vf;
@@ -146,6 +166,7 @@ struct AttachHostdev {
 };
 // Done only when the live XML no longer has it and no process holds the VF's group.
 struct DetachHostdev {
+    static constexpr std::string_view step_name = "detach_hostdev";
     std::string vm_uuid;
     std::string attachment;
     VfId vf;
@@ -160,6 +181,7 @@ struct DetachHostdev {
 
 // Nothing on the host changes: waits until the guest has proved RDMA, or the deadline.
 struct AwaitVerification {
+    static constexpr std::string_view step_name = "await_verification";
     std::string attachment;
     std::uint32_t timeout_seconds = 120;
     bool operator==(AwaitVerification const&) const = default;
