@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <set>
 #include <system_error>
 
@@ -37,13 +36,6 @@ std::vector<fs::path> node_paths(LinuxKernelRoots const& roots, PciAddress const
     for (auto const& name : entries(pci_folder(roots, pci) / "vfio-dev"))
         paths.push_back(roots.dev / "vfio/devices" / name);
     return paths;
-}
-
-std::optional<std::int32_t> process_id(std::string const& name) {
-    std::int32_t pid = 0;
-    auto const* const end = name.data() + name.size();
-    auto const [stopped, error] = std::from_chars(name.data(), end, pid);
-    return error == std::errc{} && stopped == end && pid > 0 ? std::optional(pid) : std::nullopt;
 }
 
 Error unreadable(fs::path const& process, std::string const& call, int error) {

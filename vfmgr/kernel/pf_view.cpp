@@ -88,14 +88,7 @@ bool representor(Netdev const& netdev) {
 }
 
 Netdev const* find_netdev(std::vector<Netdev> const& netdevs, std::string const& name) {
-    auto const found = std::find_if(netdevs.begin(), netdevs.end(),
-                                    [&](Netdev const& each) { return each.name == name; });
-    return found == netdevs.end() ? nullptr : &*found;
-}
-
-Netdev const* find_netdev(std::vector<Netdev> const& netdevs, std::optional<int> ifindex) {
-    auto const found = std::find_if(netdevs.begin(), netdevs.end(),
-                                    [&](Netdev const& each) { return each.ifindex == ifindex; });
+    auto const found = std::ranges::find(netdevs, name, &Netdev::name);
     return found == netdevs.end() ? nullptr : &*found;
 }
 
@@ -197,7 +190,6 @@ std::optional<Guid> node_guid_of(LinuxKernelRoots const& roots, PciAddress const
     return guid && guid->value != 0 ? std::optional(*guid) : std::nullopt;
 }
 
-// A process that has ended no longer listens; its name may be gone with it.
 std::vector<RdmaListener> view_listeners(LinuxKernelRoots const& roots,
                                          NetworkSnapshot const& network,
                                          std::optional<std::string> const& device) {
@@ -206,9 +198,7 @@ std::vector<RdmaListener> view_listeners(LinuxKernelRoots const& roots,
     if (found == network.listeners.end()) return listeners;
     for (auto const& [pid, comm, address, port] : found->second) {
         listeners.push_back({pid, comm, address, port});
-        if (pid)
-            listeners.back().comm =
-                read_text(roots.proc / std::to_string(*pid) / "comm").value_or("");
+        if (pid) listeners.back().comm = process_name(roots, *pid);
     }
     return listeners;
 }

@@ -39,6 +39,11 @@ Result<void> read_rdma(NetworkSnapshot& snapshot, Deadline deadline) {
 
 }  // namespace
 
+Netdev const* find_netdev(std::vector<Netdev> const& netdevs, std::optional<int> ifindex) {
+    auto const found = std::ranges::find(netdevs, ifindex, &Netdev::ifindex);
+    return found == netdevs.end() ? nullptr : &*found;
+}
+
 Result<HostNetdevs> read_host_netdevs(Deadline deadline) {
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
     return read_with(socket, deadline);
@@ -61,34 +66,26 @@ std::optional<SoftRdmaType> soft_type(RdmaDevice const& device) {
     return device.driver ? enum_value<SoftRdmaType>(*device.driver) : std::nullopt;
 }
 
-Netdev const* netdev_of(std::vector<Netdev> const& netdevs, int ifindex) {
-    auto const found = std::ranges::find(netdevs, ifindex, &Netdev::ifindex);
-    return found == netdevs.end() ? nullptr : &*found;
-}
-
 NetdevState state_of(std::vector<Netdev> const& all, Netdev const& netdev) {
     NetdevState state;
     state.ethernet = netdev.hardware_type == ARPHRD_ETHER;
     state.loopback = netdev.hardware_type == ARPHRD_LOOPBACK;
     state.up = netdev.up;
     if (netdev.controller_ifindex) {
-        auto const* const controller = netdev_of(all, *netdev.controller_ifindex);
+        auto const* const controller = find_netdev(all, netdev.controller_ifindex);
         state.controller = controller ? controller->name : "another device";
     }
     if (netdev.kind == "vlan") {
-        auto const* const parent =
-            netdev.parent_ifindex ? netdev_of(all, *netdev.parent_ifindex) : nullptr;
+        auto const* const parent = find_netdev(all, netdev.parent_ifindex);
         state.parent = parent ? parent->name : "";
     }
     if (auto const pci = PciAddress::parse(netdev.parent_device)) state.pci = *pci;
     return state;
 }
 
-// A process that has ended uses nothing; its name may be gone with it.
 void name_processes(LinuxKernelRoots const& roots, std::vector<RdmaUser>& users) {
     for (auto& user : users)
-        if (user.pid)
-            user.comm = read_text(roots.proc / std::to_string(*user.pid) / "comm").value_or("");
+        if (user.pid) user.comm = process_name(roots, *user.pid);
 }
 
 // Skips the users of hardware: they don't matter here, and a NIC may have thousands of queue pairs.
@@ -98,7 +95,7 @@ ObservedRdmaLink observe_link(LinuxKernelRoots const& roots, NlSocket& rdma,
     ObservedRdmaLink observed;
     observed.type = soft_type(device);
     for (auto const& port : device.ports) {
-        auto const* const netdev = port.ifindex ? netdev_of(netdevs, *port.ifindex) : nullptr;
+        auto const* const netdev = find_netdev(netdevs, port.ifindex);
         if (netdev && !observed.ifname) observed.ifname = netdev->name;
         observed.active = observed.active || port.state == rdma_port_active;
     }

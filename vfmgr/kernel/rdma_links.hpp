@@ -21,6 +21,9 @@ struct HostNetdevs {
 };
 [[nodiscard]] Result<HostNetdevs> read_host_netdevs(Deadline deadline);
 
+[[nodiscard]] Netdev const* find_netdev(std::vector<Netdev> const& netdevs,
+                                        std::optional<int> ifindex);
+
 struct NetworkSnapshot {
     HostNetdevs host;
     std::vector<IpRoute> routes;

@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <climits>
 #include <system_error>
 
 #include "api/os/descriptor.hpp"
+#include "api/types/text.hpp"
 
 namespace vfmgr {
 namespace {
@@ -34,13 +34,8 @@ Error unreadable(fs::path const& file, std::string const& call, int error) {
 std::optional<std::uint16_t> virtfn_index(std::string_view name) {
     constexpr std::string_view prefix = "virtfn";
     if (!name.starts_with(prefix)) return std::nullopt;
-    name.remove_prefix(prefix.size());
-    std::uint16_t index = 0;
-    auto const* const start = name.data();
-    auto const* const end = start + name.size();
-    auto const [stopped, error] = std::from_chars(start, end, index);
-    if (error != std::errc{} || stopped != end) return std::nullopt;
-    return index;
+    auto const index = parse_digits(name.substr(prefix.size()), {.max = UINT16_MAX});
+    return index ? std::optional(static_cast<std::uint16_t>(*index)) : std::nullopt;
 }
 
 // An unreadable folder is an error: an empty list would be a valid answer.
@@ -78,11 +73,9 @@ Result<std::string> read_text(fs::path const& file) {
 Result<std::uint64_t> read_number(fs::path const& file) {
     VFMGR_TRY(auto const text, read_text(file));
     bool const hexadecimal = text.starts_with("0x");
-    auto const* const start = text.data() + (hexadecimal ? 2 : 0);
-    auto const* const end = text.data() + text.size();
-    std::uint64_t number = 0;
-    auto const [stopped, error] = std::from_chars(start, end, number, hexadecimal ? 16 : 10);
-    if (error == std::errc{} && stopped == end) return number;
+    auto const number = parse_digits(std::string_view(text).substr(hexadecimal ? 2 : 0),
+                                     {.base = hexadecimal ? 16 : 10});
+    if (number) return *number;
     return fail(Problem::kernel_refused,
                 fmt::format("{} contains \"{}\", which is not a number", file.string(), text),
                 "check the device's driver, which reports this value");
@@ -179,11 +172,8 @@ std::optional<std::string> driver_of(LinuxKernelRoots const& roots, PciAddress c
 
 std::optional<std::uint32_t> iommu_group_of(LinuxKernelRoots const& roots, PciAddress const& pci) {
     auto const name = link_name(pci_folder(roots, pci) / "iommu_group");
-    if (!name) return std::nullopt;
-    std::uint32_t group = 0;
-    auto const* const end = name->data() + name->size();
-    auto const [stopped, error] = std::from_chars(name->data(), end, group);
-    return error == std::errc{} && stopped == end ? std::optional(group) : std::nullopt;
+    auto const group = name ? parse_digits(*name, {.max = UINT32_MAX}) : std::nullopt;
+    return group ? std::optional(static_cast<std::uint32_t>(*group)) : std::nullopt;
 }
 
 std::optional<std::int32_t> numa_node_of(LinuxKernelRoots const& roots, PciAddress const& pci) {
@@ -199,6 +189,15 @@ std::vector<std::string> netdevs_of(LinuxKernelRoots const& roots, PciAddress co
 
 std::vector<std::string> rdma_devices_of(LinuxKernelRoots const& roots, PciAddress const& pci) {
     return entries(pci_folder(roots, pci) / "infiniband");
+}
+
+std::optional<std::int32_t> process_id(std::string_view name) {
+    auto const pid = parse_digits(name, {.max = INT32_MAX});
+    return pid && *pid > 0 ? std::optional(static_cast<std::int32_t>(*pid)) : std::nullopt;
+}
+
+std::string process_name(LinuxKernelRoots const& roots, std::int32_t pid) {
+    return read_text(roots.proc / std::to_string(pid) / "comm").value_or("");
 }
 
 bool bound_to_vfio(LinuxKernelRoots const& roots, PciAddress const& pci) {

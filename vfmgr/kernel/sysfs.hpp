@@ -62,6 +62,10 @@ using VfAddresses = std::map<std::uint16_t, PciAddress>;
                                                   PciAddress const& pci);
 [[nodiscard]] std::vector<std::string> rdma_devices_of(LinuxKernelRoots const& roots,
                                                        PciAddress const& pci);
+// The process of a folder of /proc; nothing for its other entries.
+[[nodiscard]] std::optional<std::int32_t> process_id(std::string_view name);
+// Empty when the process has ended: its name may be gone with it.
+[[nodiscard]] std::string process_name(LinuxKernelRoots const& roots, std::int32_t pid);
 // Checks for vfio-dev/, not for the driver's name: there are variants (mlx5_vfio_pci).
 [[nodiscard]] bool bound_to_vfio(LinuxKernelRoots const& roots, PciAddress const& pci);
 

@@ -27,19 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Lists every process except this one.
-std::vector<std::int32_t> processes(fs::path const& proc) {
-    std::vector<std::int32_t> pids;
-    for (auto const& name : entries(proc)) {
-        std::int32_t pid = 0;
-        auto const* const end = name.data() + name.size();
-        auto const [stopped, error] = std::from_chars(name.data(), end, pid);
-        if (error == std::errc{} && stopped == end && pid > 0 && pid != ::getpid())
-            pids.push_back(pid);
-    }
-    return pids;
-}
-
 // Returns the PF when the descriptor is its sriov_numvfs.
 std::optional<PciAddress> pf_of_numvfs(fs::path const& descriptor) {
     std::error_code error;
@@ -107,12 +94,14 @@ std::string where_it_hangs(fs::path const& proc, std::int32_t pid) {
 
 std::vector<NumVfsWriter> find_numvfs_writers(LinuxKernelRoots const& roots) {
     std::vector<NumVfsWriter> writers;
-    for (auto const pid : processes(roots.proc)) {
-        auto const process = roots.proc / std::to_string(pid);
+    for (auto const& name : entries(roots.proc)) {
+        auto const pid = process_id(name);
+        if (!pid || *pid == ::getpid()) continue;
+        auto const process = roots.proc / name;
         for (auto const& fd : entries(process / "fd")) {
             auto const pf = pf_of_numvfs(process / "fd" / fd);
             if (!pf || !for_writing(process / "fdinfo" / fd)) continue;
-            writers.push_back({*pf, pid, read_text(process / "comm").value_or("?")});
+            writers.push_back({*pf, *pid, read_text(process / "comm").value_or("?")});
             break;
         }
     }
@@ -149,8 +138,6 @@ std::string describe(PciAddress const& pf, HeldRemoval const& removal) {
 }
 
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr int worker_lock_fd = 4;
 
