@@ -48,36 +48,26 @@ std::optional<NetdevAddress> parse_address(ByteView payload) {
 Result<std::vector<NetdevAddress>> list_addresses(NlSocket& socket, Deadline deadline) {
     NlRequest request(RTM_GETADDR, NLM_F_DUMP);
     request.header(ifaddrmsg{});  // AF_UNSPEC: every family
-    VFMGR_TRY(auto const answers, socket.dump(request, "RTM_GETADDR", deadline));
-    std::vector<NetdevAddress> addresses;
-    for (auto const& answer : answers)
-        if (answer.type == RTM_NEWADDR)
-            if (auto address = parse_address(answer.payload)) addresses.push_back(*address);
-    return addresses;
+    return socket.list(request, RTM_NEWADDR, "RTM_GETADDR", deadline, parse_address);
 }
 
 Result<void> add_address(NlSocket& socket, NetdevAddress const& address, Deadline deadline) {
-    auto const call = "RTM_NEWADDR " + with_length(address);
-    auto const request = address_request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, address);
-    VFMGR_TRY(auto const ack, socket.request(request, call, deadline));
-    // The kernel compares device, address and, on IPv4, the prefix length.
-    if (ack.ok() || ack.error == EEXIST) return {};
-    return fail(
-        nl_refusal(ack, call,
-                   fmt::format("address {} could not be added to interface {}",
-                               with_length(address), address.ifindex),
-                   "check that the interface still exists and IP is enabled on it: ip link"));
+    // EEXIST: the kernel compares device, address and, on IPv4, the prefix length.
+    return socket.change(address_request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, address),
+                         {"RTM_NEWADDR " + with_length(address),
+                          fmt::format("address {} could not be added to interface {}",
+                                      with_length(address), address.ifindex),
+                          "check that the interface still exists and IP is enabled on it: ip link"},
+                         deadline, {EEXIST});
 }
 
 Result<void> remove_address(NlSocket& socket, NetdevAddress const& address, Deadline deadline) {
-    auto const call = "RTM_DELADDR " + with_length(address);
-    VFMGR_TRY(auto const ack,
-              socket.request(address_request(RTM_DELADDR, 0, address), call, deadline));
-    if (ack.ok() || ack.error == EADDRNOTAVAIL || ack.error == ENODEV) return {};
-    return fail(nl_refusal(ack, call,
-                           fmt::format("address {} could not be removed from interface {}",
-                                       with_length(address), address.ifindex),
-                           "see the kernel's log for the reason: journalctl -k"));
+    return socket.change(address_request(RTM_DELADDR, 0, address),
+                         {"RTM_DELADDR " + with_length(address),
+                          fmt::format("address {} could not be removed from interface {}",
+                                      with_length(address), address.ifindex),
+                          "see the kernel's log for the reason: journalctl -k"},
+                         deadline, {EADDRNOTAVAIL, ENODEV});
 }
 
 namespace {
@@ -110,12 +100,7 @@ std::optional<Neighbour> parse_neighbour(ByteView payload) {
 Result<std::vector<Neighbour>> list_neighbours(NlSocket& socket, Deadline deadline) {
     NlRequest request(RTM_GETNEIGH, NLM_F_DUMP);
     request.header(ndmsg{});  // AF_UNSPEC: every family
-    VFMGR_TRY(auto const answers, socket.dump(request, "RTM_GETNEIGH", deadline));
-    std::vector<Neighbour> neighbours;
-    for (auto const& answer : answers)
-        if (answer.type == RTM_NEWNEIGH)
-            if (auto neighbour = parse_neighbour(answer.payload)) neighbours.push_back(*neighbour);
-    return neighbours;
+    return socket.list(request, RTM_NEWNEIGH, "RTM_GETNEIGH", deadline, parse_neighbour);
 }
 
 Result<void> replace_neighbour(NlSocket& socket, PermanentNeighbour const& neighbour,
@@ -123,27 +108,24 @@ Result<void> replace_neighbour(NlSocket& socket, PermanentNeighbour const& neigh
     auto request = neighbour_request(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, neighbour.address,
                                      neighbour.ifindex);
     request.put(NDA_LLADDR, neighbour.mac.octets);
-    auto const call =
-        fmt::format("RTM_NEWNEIGH {} {}", to_string(neighbour.address), to_string(neighbour.mac));
-    VFMGR_TRY(auto const ack, socket.request(request, call, deadline));
-    if (ack.ok()) return {};
-    return fail(nl_refusal(
-        ack, call,
-        fmt::format("the neighbour {} at {} could not be set on interface {}",
-                    to_string(neighbour.address), to_string(neighbour.mac), neighbour.ifindex),
-        "check that the interface is up: ip link"));
+    auto const address = to_string(neighbour.address);
+    auto const mac = to_string(neighbour.mac);
+    return socket.change(request,
+                         {fmt::format("RTM_NEWNEIGH {} {}", address, mac),
+                          fmt::format("the neighbour {} at {} could not be set on interface {}",
+                                      address, mac, neighbour.ifindex),
+                          "check that the interface is up: ip link"},
+                         deadline);
 }
 
 Result<void> remove_neighbour(NlSocket& socket, IpAddress const& address, int ifindex,
                               Deadline deadline) {
-    auto const call = "RTM_DELNEIGH " + to_string(address);
-    VFMGR_TRY(auto const ack,
-              socket.request(neighbour_request(RTM_DELNEIGH, 0, address, ifindex), call, deadline));
-    if (ack.ok() || ack.error == ENOENT || ack.error == ENODEV) return {};
-    return fail(nl_refusal(ack, call,
-                           fmt::format("the neighbour {} could not be removed from interface {}",
-                                       to_string(address), ifindex),
-                           "see the kernel's log for the reason: journalctl -k"));
+    return socket.change(neighbour_request(RTM_DELNEIGH, 0, address, ifindex),
+                         {"RTM_DELNEIGH " + to_string(address),
+                          fmt::format("the neighbour {} could not be removed from interface {}",
+                                      to_string(address), ifindex),
+                          "see the kernel's log for the reason: journalctl -k"},
+                         deadline, {ENOENT, ENODEV});
 }
 
 namespace {
@@ -205,19 +187,13 @@ std::optional<IpRoute> parse_route(ByteView payload) {
     route.source = attributes.ip(RTA_PREFSRC);
     route.gateway = attributes.ip(RTA_GATEWAY);
     route.protocol = header->rtm_protocol;
-    route.metric = attributes.value<std::uint32_t>(RTA_PRIORITY).value_or(0);
     return route;
 }
 
 Result<std::vector<IpRoute>> list_routes(NlSocket& socket, Deadline deadline) {
     NlRequest request(RTM_GETROUTE, NLM_F_DUMP);
     request.header(rtmsg{});  // AF_UNSPEC: every family
-    VFMGR_TRY(auto const answers, socket.dump(request, "RTM_GETROUTE", deadline));
-    std::vector<IpRoute> routes;
-    for (auto const& answer : answers)
-        if (answer.type == RTM_NEWROUTE)
-            if (auto route = parse_route(answer.payload)) routes.push_back(*route);
-    return routes;
+    return socket.list(request, RTM_NEWROUTE, "RTM_GETROUTE", deadline, parse_route);
 }
 
 Result<void> add_peer_route(NlSocket& socket, PeerRoute const& route, Deadline deadline) {
@@ -237,14 +213,12 @@ Result<void> add_peer_route(NlSocket& socket, PeerRoute const& route, Deadline d
 
 Result<void> remove_peer_route(NlSocket& socket, IpAddress const& address, int ifindex,
                                Deadline deadline) {
-    auto const call = "RTM_DELROUTE " + to_string(address);
     // With our protocol number in the request the kernel matches no other route [src fib_trie.c].
-    VFMGR_TRY(auto const ack,
-              socket.request(peer_request(RTM_DELROUTE, 0, address, ifindex), call, deadline));
-    if (ack.ok() || ack.error == ESRCH || ack.error == ENODEV) return {};
-    return fail(nl_refusal(ack, call,
-                           fmt::format("the route to {} could not be removed", to_string(address)),
-                           "see the kernel's log for the reason: journalctl -k"));
+    return socket.change(peer_request(RTM_DELROUTE, 0, address, ifindex),
+                         {"RTM_DELROUTE " + to_string(address),
+                          fmt::format("the route to {} could not be removed", to_string(address)),
+                          "see the kernel's log for the reason: journalctl -k"},
+                         deadline, {ESRCH, ENODEV});
 }
 
 namespace {

@@ -71,7 +71,6 @@ struct IpRoute {
     std::optional<IpAddress> source;
     std::optional<IpAddress> gateway;
     std::uint8_t protocol = 0;
-    std::uint32_t metric = 0;
     bool operator==(IpRoute const&) const = default;
 };
 

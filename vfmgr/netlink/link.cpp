@@ -33,11 +33,11 @@ Result<void> mark_as_ours(NlSocket& socket, VlanNetdev const& vlan, Deadline dea
     NlRequest request(RTM_SETLINK, 0);
     request.header(link_header(0)).put_text(IFLA_IFNAME, vlan.name);
     request.put_text(IFLA_IFALIAS, our_ifalias);
-    auto const call = "RTM_SETLINK " + vlan.name + " alias";
-    VFMGR_TRY(auto const ack, socket.request(request, call, deadline));
-    if (ack.ok()) return {};
-    return fail(nl_refusal(ack, call, fmt::format("{} could not be marked as vfmgr's", vlan.name),
-                           "see the kernel's log for the reason: journalctl -k"));
+    return socket.change(request,
+                         {"RTM_SETLINK " + vlan.name + " alias",
+                          fmt::format("{} could not be marked as vfmgr's", vlan.name),
+                          "see the kernel's log for the reason: journalctl -k"},
+                         deadline);
 }
 
 std::string change_text(NetdevChange const& change) {
@@ -93,12 +93,7 @@ std::optional<Netdev> parse_netdev(ByteView payload) {
 Result<std::vector<Netdev>> list_netdevs(NlSocket& socket, Deadline deadline) {
     auto request = get_request(NLM_F_DUMP);
     request.put<std::uint32_t>(IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
-    VFMGR_TRY(auto const answers, socket.dump(request, "RTM_GETLINK", deadline));
-    std::vector<Netdev> netdevs;
-    for (auto const& answer : answers)
-        if (answer.type == RTM_NEWLINK)
-            if (auto netdev = parse_netdev(answer.payload)) netdevs.push_back(std::move(*netdev));
-    return netdevs;
+    return socket.list(request, RTM_NEWLINK, "RTM_GETLINK", deadline, parse_netdev);
 }
 
 Result<Netdev> get_netdev(NlSocket& socket, std::string const& name, Deadline deadline) {
@@ -163,11 +158,11 @@ Result<void> add_vlan_netdev(NlSocket& socket, VlanNetdev const& vlan, Deadline 
 Result<void> delete_netdev(NlSocket& socket, Netdev const& netdev, Deadline deadline) {
     NlRequest request(RTM_DELLINK, 0);
     request.header(link_header(netdev.ifindex));
-    auto const call = "RTM_DELLINK " + netdev.name;
-    VFMGR_TRY(auto const ack, socket.request(request, call, deadline));
-    if (ack.ok() || ack.error == ENODEV) return {};
-    return fail(nl_refusal(ack, call, fmt::format("{} could not be removed", netdev.name),
-                           "see the kernel's log for the reason: journalctl -k"));
+    return socket.change(
+        request,
+        {"RTM_DELLINK " + netdev.name, fmt::format("{} could not be removed", netdev.name),
+         "see the kernel's log for the reason: journalctl -k"},
+        deadline, {ENODEV});
 }
 
 }  // namespace vfmgr

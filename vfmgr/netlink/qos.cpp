@@ -107,12 +107,7 @@ std::optional<Qdisc> parse_qdisc(ByteView payload) {
 Result<std::vector<Qdisc>> list_qdiscs(NlSocket& socket, Deadline deadline) {
     NlRequest request(RTM_GETQDISC, NLM_F_DUMP);
     request.header(tcmsg{});
-    VFMGR_TRY(auto const answers, socket.dump(request, "RTM_GETQDISC", deadline));
-    std::vector<Qdisc> qdiscs;
-    for (auto const& answer : answers)
-        if (answer.type == RTM_NEWQDISC)
-            if (auto qdisc = parse_qdisc(answer.payload)) qdiscs.push_back(std::move(*qdisc));
-    return qdiscs;
+    return socket.list(request, RTM_NEWQDISC, "RTM_GETQDISC", deadline, parse_qdisc);
 }
 
 }  // namespace vfmgr

@@ -26,13 +26,8 @@ Result<std::vector<RdmaPort>> list_ports(NlSocket& rdma, RdmaDevice const& devic
                                          Deadline deadline) {
     NlRequest request(type_of(RDMA_NLDEV_CMD_PORT_GET), NLM_F_DUMP);
     request.put(RDMA_NLDEV_ATTR_DEV_INDEX, device.index);
-    VFMGR_TRY(auto const answers,
-              rdma.dump(request, "RDMA_NLDEV_CMD_PORT_GET " + device.name, deadline));
-    std::vector<RdmaPort> ports;
-    for (auto const& answer : answers)
-        if (answer.type == type_of(RDMA_NLDEV_CMD_PORT_GET))
-            if (auto port = parse_rdma_port(answer.payload)) ports.push_back(std::move(*port));
-    return ports;
+    return rdma.list(request, type_of(RDMA_NLDEV_CMD_PORT_GET),
+                     "RDMA_NLDEV_CMD_PORT_GET " + device.name, deadline, parse_rdma_port);
 }
 
 // Only the uverbs device names the driver; without it (module not loaded) the driver stays unknown.
@@ -181,13 +176,9 @@ std::optional<std::string> parse_rdma_driver(ByteView payload) {
 }
 
 Result<std::vector<RdmaDevice>> list_rdma_devices(NlSocket& rdma, Deadline deadline) {
-    NlRequest request(type_of(RDMA_NLDEV_CMD_GET), NLM_F_DUMP);
-    VFMGR_TRY(auto const answers, rdma.dump(request, "RDMA_NLDEV_CMD_GET", deadline));
-    std::vector<RdmaDevice> devices;
-    for (auto const& answer : answers)
-        if (answer.type == type_of(RDMA_NLDEV_CMD_GET))
-            if (auto device = parse_rdma_device(answer.payload))
-                devices.push_back(std::move(*device));
+    constexpr auto get = type_of(RDMA_NLDEV_CMD_GET);
+    VFMGR_TRY(auto devices, rdma.list(NlRequest(get, NLM_F_DUMP), get, "RDMA_NLDEV_CMD_GET",
+                                      deadline, parse_rdma_device));
     for (auto& device : devices) {
         VFMGR_TRY(device.ports, list_ports(rdma, device, deadline));
         VFMGR_TRY(device.driver, driver_of(rdma, device, deadline));
@@ -227,19 +218,17 @@ Result<void> add_rdma_link(NlSocket& rdma, SoftRdmaDevice const& device, Deadlin
 Result<void> remove_rdma_link(NlSocket& rdma, RdmaDevice const& device, Deadline deadline) {
     NlRequest request(type_of(RDMA_NLDEV_CMD_DELLINK), 0);
     request.put(RDMA_NLDEV_ATTR_DEV_INDEX, device.index);
-    auto const call = "RDMA_NLDEV_CMD_DELLINK " + device.name;
-    VFMGR_TRY(auto const ack, rdma.request(request, call, deadline));
     // EINVAL: no device with that number; the kernel reuses device numbers only after a reboot.
-    if (ack.ok() || ack.error == ENODEV) return {};
-    return fail(nl_refusal(ack, call,
-                           fmt::format("RDMA device {} could not be removed", device.name),
-                           "stop the programs that use it: rdma resource show qp"));
+    return rdma.change(request,
+                       {"RDMA_NLDEV_CMD_DELLINK " + device.name,
+                        fmt::format("RDMA device {} could not be removed", device.name),
+                        "stop the programs that use it: rdma resource show qp"},
+                       deadline, {ENODEV});
 }
 
 namespace {
 
-constexpr std::uint16_t res_cm_id_get =
-    (static_cast<unsigned>(RDMA_NL_NLDEV) << 10U) + RDMA_NLDEV_CMD_RES_CM_ID_GET;
+constexpr auto res_cm_id_get = type_of(RDMA_NLDEV_CMD_RES_CM_ID_GET);
 // The kernel's enum rdma_cm_state (drivers/infiniband/core/cma_priv.h). A listener on every address
 // has one child on each device, which listens there.
 constexpr std::uint8_t state_listen = 8;

@@ -276,6 +276,14 @@ Result<NlAck> NlSocket::request(NlRequest request, std::string const& call, Dead
     return reply.ack;
 }
 
+Result<void> NlSocket::change(NlRequest request, NlRefusal refusal, Deadline deadline,
+                              std::initializer_list<int> fine) {
+    VFMGR_TRY(auto const ack, this->request(std::move(request), refusal.call, deadline));
+    if (ack.ok() || std::ranges::find(fine, ack.error) != fine.end()) return {};
+    return fail(nl_refusal(ack, std::move(refusal.call), std::move(refusal.detail),
+                           std::move(refusal.remedy)));
+}
+
 Result<std::vector<NlAnswer>> NlSocket::dump(NlRequest request, std::string const& call,
                                              Deadline deadline) {
     NlAck last;

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -203,6 +204,13 @@ struct NlReply {
     std::vector<NlAnswer> answers;
 };
 
+// How a refused request is reported: see nl_refusal().
+struct NlRefusal {
+    std::string call;
+    std::string detail;
+    std::string remedy;
+};
+
 class NlSocket {
   public:
     [[nodiscard]] static Result<NlSocket> open(NlProtocol protocol);
@@ -217,6 +225,23 @@ class NlSocket {
     // Dumps, and repeats the dump while the kernel reports that the data changed under the reader.
     [[nodiscard]] Result<std::vector<NlAnswer>> dump(NlRequest request, std::string const& call,
                                                      Deadline deadline);
+
+    // Dumps, and parses the answers of one type; leaves out those in which `parse` finds nothing.
+    template <class Parse>
+    [[nodiscard]] auto list(NlRequest request, std::uint16_t answer_type, std::string const& call,
+                            Deadline deadline, Parse parse)
+        -> Result<std::vector<typename std::invoke_result_t<Parse, ByteView>::value_type>> {
+        VFMGR_TRY(auto const answers, dump(std::move(request), call, deadline));
+        std::vector<typename std::invoke_result_t<Parse, ByteView>::value_type> parsed;
+        for (auto const& answer : answers)
+            if (answer.type == answer_type)
+                if (auto one = parse(answer.payload)) parsed.push_back(std::move(*one));
+        return parsed;
+    }
+    // Makes a change. `refusal` is the Error otherwise, unless the errno is one of `fine`: what was
+    // requested is so already.
+    [[nodiscard]] Result<void> change(NlRequest request, NlRefusal refusal, Deadline deadline,
+                                      std::initializer_list<int> fine = {});
 
   private:
     explicit NlSocket(NlSocketHandle handle) : handle_(std::move(handle)) {}

@@ -76,19 +76,16 @@ std::optional<Vlan> parse_vlan(Attributes const& info) {
     return vlan;
 }
 
+constexpr std::array<std::pair<LinkState, std::uint32_t>, 3> link_states = {
+    {{LinkState::auto_, IFLA_VF_LINK_STATE_AUTO},
+     {LinkState::enable, IFLA_VF_LINK_STATE_ENABLE},
+     {LinkState::disable, IFLA_VF_LINK_STATE_DISABLE}}};
+
 std::optional<LinkState> parse_link_state(Attributes const& info) {
-    auto const state = info.value<ifla_vf_link_state>(IFLA_VF_LINK_STATE);
-    if (!state) return std::nullopt;
-    switch (state->link_state) {
-        case IFLA_VF_LINK_STATE_AUTO:
-            return LinkState::auto_;
-        case IFLA_VF_LINK_STATE_ENABLE:
-            return LinkState::enable;
-        case IFLA_VF_LINK_STATE_DISABLE:
-            return LinkState::disable;
-        default:
-            return std::nullopt;
-    }
+    auto const reported = info.value<ifla_vf_link_state>(IFLA_VF_LINK_STATE);
+    for (auto const& [state, number] : link_states)
+        if (reported && reported->link_state == number) return state;
+    return std::nullopt;
 }
 
 std::optional<Guid> parse_guid(Attributes const& info, std::uint16_t type) {
@@ -212,9 +209,8 @@ void put_switch(NlRequest& info, int type, std::uint16_t vf, std::optional<bool>
 
 void put_link_state(NlRequest& info, std::uint16_t vf, LinkState state) {
     auto setting = setting_of<ifla_vf_link_state>(vf);
-    setting.link_state = state == LinkState::auto_    ? IFLA_VF_LINK_STATE_AUTO
-                         : state == LinkState::enable ? IFLA_VF_LINK_STATE_ENABLE
-                                                      : IFLA_VF_LINK_STATE_DISABLE;
+    for (auto const& [each, number] : link_states)
+        if (each == state) setting.link_state = number;
     info.put(IFLA_VF_LINK_STATE, setting);
 }
 

@@ -190,7 +190,7 @@ TEST(ViewPf, PeersAreOurRoutesWithTheirPermanentNeighbours) {
     TwoVfs tree;
     auto const mac = MacAddress::parse("52:54:00:01:02:03").value();
     auto const route = [](std::string const& to, int ifindex, std::uint8_t protocol) {
-        return IpRoute{prefix(to), ifindex, {}, {}, protocol, 0};
+        return IpRoute{prefix(to), ifindex, {}, {}, protocol};
     };
     tree.network.routes = {route("192.168.100.10/32", 7, our_route_protocol),
                            route("192.168.100.11/32", 7, our_route_protocol),
@@ -263,7 +263,7 @@ TEST(ViewRoutes, AreThoseOfOthers) {
     TwoVfs tree;
     auto const route = [](std::string const& to, std::optional<int> ifindex,
                           std::uint8_t protocol) {
-        return IpRoute{prefix(to), ifindex, {}, {}, protocol, 0};
+        return IpRoute{prefix(to), ifindex, {}, {}, protocol};
     };
     tree.network.host.addresses.push_back({3, ip("fd00:1::3"), 128});
     tree.network.routes = {route("0.0.0.0/0", 3, RTPROT_STATIC),
