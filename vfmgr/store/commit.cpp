@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Store::commit and its inverse, load: desired state, operations, journal, verifications.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 
 #include "vfmgr/store/database.hpp"
 
@@ -11,13 +14,6 @@ namespace {
 constexpr std::int64_t attachment_verifications_max = 100;  // kept for each
 constexpr std::int64_t vf_verifications_max = 200;
 constexpr std::int64_t vf_events_max = 1000;  // ends of attachments, and as many others
-
-template <class... Values>
-void execute(SQLite::Database& db, char const* sql, Values const&... values) {
-    SQLite::Statement statement(db, sql);
-    SQLite::bind(statement, values...);
-    statement.exec();
-}
 
 // Keeps a re-created object from getting an ETag that a client still has.
 void remember_revision(SQLite::Database& db, std::uint64_t revision) {
@@ -116,109 +112,46 @@ void save_verifications(SQLite::Database& db, Batch const& batch) {
 void save_events(SQLite::Database& db, Batch const& batch) {
     for (auto const& event : batch.save_events) {
         int const detached = event.kind == EventKind::detached ? 1 : 0;
-        SQLite::Statement prune(
-            db,
-            "DELETE FROM events WHERE pf = ?1 AND vf IS ?2 AND detached = ?3 AND number <= "
-            "(SELECT number FROM events WHERE pf = ?1 AND vf IS ?2 AND detached = ?3 "
-            "ORDER BY number DESC LIMIT 1 OFFSET ?4)");
-        SQLite::bind(prune, to_string(event.pf));
-        if (event.vf) prune.bind(2, int{*event.vf});
-        prune.bind(3, detached);
-        prune.bind(4, vf_events_max - 1);
-        prune.exec();
-        SQLite::Statement insert(
-            db,
-            "INSERT INTO events (number, pf, vf, document, attachment, detached) "
-            "VALUES (?, ?, ?, ?, ?, ?)");
-        SQLite::bind(insert, static_cast<std::int64_t>(event.number), to_string(event.pf));
-        if (event.vf) insert.bind(3, int{*event.vf});
-        insert.bind(4, document_of(event));
-        if (event.attachment) insert.bind(5, *event.attachment);
-        insert.bind(6, detached);
-        insert.exec();
+        execute(db,
+                "DELETE FROM events WHERE pf = ?1 AND vf IS ?2 AND detached = ?3 AND number <= "
+                "(SELECT number FROM events WHERE pf = ?1 AND vf IS ?2 AND detached = ?3 "
+                "ORDER BY number DESC LIMIT 1 OFFSET ?4)",
+                to_string(event.pf), event.vf, detached, vf_events_max - 1);
+        execute(db,
+                "INSERT INTO events (number, pf, vf, document, attachment, detached) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                static_cast<std::int64_t>(event.number), to_string(event.pf), event.vf,
+                document_of(event), event.attachment, detached);
     }
 }
 
-Result<void> load_pfs(Store::Impl& store, SQLite::Database& db, DesiredState& state) {
-    SQLite::Statement rows(db, "SELECT pci, document FROM pfs");
-    while (rows.executeStep()) {
-        auto const name = rows.getColumn(0).getString();
+template <class T>
+Result<void> load_by_address(Store::Impl const& store, SQLite::Database& db, std::string_view kind,
+                             char const* sql, std::map<PciAddress, T>& into) {
+    VFMGR_TRY(auto rows, store.named_values<T>(db, kind, sql));
+    for (auto& [name, value] : rows) {
         auto const pci = PciAddress::parse(name);
-        if (!pci) return fail(store.unreadable("PF " + name, pci.error()));
-        VFMGR_TRY(auto pf, value_of<DesiredPf>(store, rows.getColumn(1), "PF " + name));
-        state.pfs.emplace(*pci, std::move(pf));
+        if (!pci) return fail(store.unreadable(fmt::format("{} {}", kind, name), pci.error()));
+        into.emplace(*pci, std::move(value));
     }
     return {};
 }
 
-Result<void> load_attachments(Store::Impl& store, SQLite::Database& db, DesiredState& state) {
-    SQLite::Statement rows(db, "SELECT id, document FROM attachments");
-    while (rows.executeStep()) {
-        auto const id = rows.getColumn(0).getString();
-        VFMGR_TRY(auto attachment,
-                  value_of<Attachment>(store, rows.getColumn(1), "attachment " + id));
-        state.attachments.emplace(id, std::move(attachment));
-    }
+template <class T>
+Result<void> load_by_name(Store::Impl const& store, SQLite::Database& db, std::string_view kind,
+                          char const* sql, std::map<std::string, T>& into) {
+    VFMGR_TRY(auto rows, store.named_values<T>(db, kind, sql));
+    for (auto& [name, value] : rows) into.emplace(std::move(name), std::move(value));
     return {};
 }
 
-Result<void> load_quarantine(Store::Impl& store, SQLite::Database& db, DesiredState& state) {
-    SQLite::Statement rows(db, "SELECT pf || '/' || vf, document FROM quarantine");
-    while (rows.executeStep()) {
-        auto const name = rows.getColumn(0).getString();
-        VFMGR_TRY(auto quarantine,
-                  value_of<Quarantine>(store, rows.getColumn(1), "quarantined VF " + name));
+Result<void> load_quarantine(Store::Impl const& store, SQLite::Database& db, DesiredState& state) {
+    VFMGR_TRY(auto rows,
+              store.named_values<Quarantine>(db, "quarantined VF",
+                                             "SELECT pf || '/' || vf, document FROM quarantine"));
+    for (auto& [name, quarantine] : rows)
         state.quarantine.emplace(quarantine.vf, std::move(quarantine));
-    }
     return {};
-}
-
-Result<void> load_firmware_tries(Store::Impl& store, SQLite::Database& db, DesiredState& state) {
-    SQLite::Statement rows(db, "SELECT card, document FROM firmware_tries");
-    while (rows.executeStep()) {
-        auto const name = rows.getColumn(0).getString();
-        auto const card = PciAddress::parse(name);
-        if (!card) return fail(store.unreadable("card " + name, card.error()));
-        VFMGR_TRY(auto tries, value_of<FirmwareTries>(store, rows.getColumn(1), "card " + name));
-        state.firmware_tries.emplace(*card, std::move(tries));
-    }
-    return {};
-}
-
-Result<void> load_rdma_links(Store::Impl& store, SQLite::Database& db, DesiredState& state) {
-    SQLite::Statement rows(db, "SELECT name, document FROM rdma_links");
-    while (rows.executeStep()) {
-        auto const name = rows.getColumn(0).getString();
-        VFMGR_TRY(auto link,
-                  value_of<DesiredRdmaLink>(store, rows.getColumn(1), "RDMA link " + name));
-        state.rdma_links.emplace(name, std::move(link));
-    }
-    return {};
-}
-
-Result<void> load_identities(Store::Impl& store, SQLite::Database& db, DesiredState& state) {
-    SQLite::Statement rows(db, "SELECT pci, document FROM pf_identities");
-    while (rows.executeStep()) {
-        auto const name = rows.getColumn(0).getString();
-        auto const pci = PciAddress::parse(name);
-        if (!pci) return fail(store.unreadable("PF identity " + name, pci.error()));
-        VFMGR_TRY(auto identity,
-                  value_of<PfIdentity>(store, rows.getColumn(1), "PF identity " + name));
-        state.identities.emplace(*pci, std::move(identity));
-    }
-    return {};
-}
-
-bool empty(Batch const& batch) {
-    return batch.save_pfs.empty() && batch.erase_pfs.empty() && batch.save_attachments.empty() &&
-           batch.erase_attachments.empty() && batch.save_quarantines.empty() &&
-           batch.erase_quarantines.empty() && batch.save_firmware_tries.empty() &&
-           batch.erase_firmware_tries.empty() && batch.save_rdma_links.empty() &&
-           batch.erase_rdma_links.empty() && batch.save_identities.empty() &&
-           batch.erase_identities.empty() && batch.save_operations.empty() &&
-           batch.save_idempotency.empty() && batch.save_verifications.empty() &&
-           batch.save_events.empty() && batch.save_records.empty() &&
-           batch.save_record_states.empty() && batch.erase_records_of.empty();
 }
 
 // An operation under way may use the reserve, so that it can end, and so may every batch that ends
@@ -238,7 +171,7 @@ Room room_of(Batch const& batch) {
 }  // namespace
 
 Result<void> Store::commit(Batch const& batch) {
-    if (empty(batch)) return {};
+    if (batch == Batch{}) return {};
     return impl_->in_transaction(room_of(batch), [&](SQLite::Database& db) -> Result<void> {
         save_desired(db, batch);
         save_operations(db, batch);
@@ -251,12 +184,17 @@ Result<void> Store::commit(Batch const& batch) {
 Result<DesiredState> Store::load() {
     return impl_->guarded(Access::read, [&](SQLite::Database& db) -> Result<DesiredState> {
         DesiredState state;
-        VFMGR_CHECK(load_pfs(*impl_, db, state));
-        VFMGR_CHECK(load_attachments(*impl_, db, state));
-        VFMGR_CHECK(load_quarantine(*impl_, db, state));
-        VFMGR_CHECK(load_firmware_tries(*impl_, db, state));
-        VFMGR_CHECK(load_rdma_links(*impl_, db, state));
-        VFMGR_CHECK(load_identities(*impl_, db, state));
+        auto const& store = *impl_;
+        VFMGR_CHECK(load_by_address(store, db, "PF", "SELECT pci, document FROM pfs", state.pfs));
+        VFMGR_CHECK(load_by_name(store, db, "attachment", "SELECT id, document FROM attachments",
+                                 state.attachments));
+        VFMGR_CHECK(load_quarantine(store, db, state));
+        VFMGR_CHECK(load_by_address(store, db, "card", "SELECT card, document FROM firmware_tries",
+                                    state.firmware_tries));
+        VFMGR_CHECK(load_by_name(store, db, "RDMA link", "SELECT name, document FROM rdma_links",
+                                 state.rdma_links));
+        VFMGR_CHECK(load_by_address(store, db, "PF identity",
+                                    "SELECT pci, document FROM pf_identities", state.identities));
         return state;
     });
 }

@@ -6,9 +6,14 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <SQLiteCpp/VariadicBind.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "vfmgr/store/store.hpp"
 
@@ -51,6 +56,16 @@ struct Store::Impl {
         return result;
     }
 
+    // The values in a query's rows, each with its name: the two columns. `kind` is what an error
+    // calls a row: "attachment 3f9c2b1d".
+    template <class T, class... Bound>
+    [[nodiscard]] Result<std::vector<std::pair<std::string, T>>> named_values(
+        SQLite::Database& db, std::string_view kind, char const* sql, Bound const&... bound) const;
+    // The values alone, read outside of any transaction.
+    template <class T, class... Bound>
+    [[nodiscard]] Result<std::vector<T>> values(std::string_view kind, char const* sql,
+                                                Bound const&... bound);
+
     // Deletes history and finished operations, oldest first, while the store is near its own limit.
     // False: nothing was, or could be, deleted.
     [[nodiscard]] bool make_room();
@@ -88,12 +103,34 @@ struct Store::Impl {
     return Time(std::chrono::milliseconds(milliseconds));
 }
 
+[[nodiscard]] inline std::int64_t sql_limit(std::size_t limit) {
+    return static_cast<std::int64_t>(std::min<std::size_t>(limit, INT32_MAX));
+}
+
+template <class T>
+void bind_at(SQLite::Statement& statement, int at, T const& value) {
+    statement.bind(at, value);
+}
+// Absent: NULL.
+template <class T>
+void bind_at(SQLite::Statement& statement, int at, std::optional<T> const& value) {
+    if (value) statement.bind(at, *value);
+}
+// Returns the number of rows that were changed.
+template <class... Values>
+int execute(SQLite::Database& db, char const* sql, Values const&... values) {
+    SQLite::Statement statement(db, sql);
+    int at = 0;
+    (bind_at(statement, ++at, values), ...);
+    return statement.exec();
+}
+
 // Refuses another program's database and a newer vfmgrd's, before it changes anything in it.
 [[nodiscard]] Result<void> check_form(Store::Impl& store);
 // Brings the tables to this version's form, in one transaction for each version.
 [[nodiscard]] Result<void> migrate(Store::Impl& store);
 
-// Values to and from the JSON text of a column; documents.cpp names the types. For store/*.cpp
+// Values to and from the JSON text of a column; database.cpp names the types. For store/*.cpp
 // only.
 
 template <class T>
@@ -103,5 +140,31 @@ template <class T>
 template <class T>
 [[nodiscard]] Result<T> value_of(Store::Impl const& store, std::string const& document,
                                  std::string const& what);
+
+template <class T, class... Bound>
+Result<std::vector<std::pair<std::string, T>>> Store::Impl::named_values(
+    SQLite::Database& db, std::string_view kind, char const* sql, Bound const&... bound) const {
+    SQLite::Statement rows(db, sql);
+    if constexpr (sizeof...(bound) > 0) SQLite::bind(rows, bound...);
+    std::vector<std::pair<std::string, T>> values;
+    while (rows.executeStep()) {
+        auto name = rows.getColumn(0).getString();
+        VFMGR_TRY(auto value,
+                  value_of<T>(*this, rows.getColumn(1), std::string(kind) + " " + name));
+        values.emplace_back(std::move(name), std::move(value));
+    }
+    return values;
+}
+
+template <class T, class... Bound>
+Result<std::vector<T>> Store::Impl::values(std::string_view kind, char const* sql,
+                                           Bound const&... bound) {
+    return guarded(Access::read, [&](SQLite::Database& db) -> Result<std::vector<T>> {
+        VFMGR_TRY(auto named, named_values<T>(db, kind, sql, bound...));
+        std::vector<T> values;
+        for (auto& [name, value] : named) values.push_back(std::move(value));
+        return values;
+    });
+}
 
 }  // namespace vfmgr

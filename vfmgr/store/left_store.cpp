@@ -65,15 +65,11 @@ Result<std::vector<Attachment>> read_attachments(std::string const& path) {
         Access::read, [&](SQLite::Database& db) -> Result<std::vector<Attachment>> {
             db = SQLite::Database(path, SQLite::OPEN_READONLY, busy_milliseconds_max);
             if (auto ours = check_form(store); !ours) return fail(ours.error());
+            VFMGR_TRY(auto named,
+                      store.named_values<Attachment>(
+                          db, "attachment", "SELECT id, document FROM attachments ORDER BY id"));
             std::vector<Attachment> attachments;
-            SQLite::Statement rows(db, "SELECT id, document FROM attachments ORDER BY id");
-            while (rows.executeStep()) {
-                auto attachment =
-                    value_of<Attachment>(store, rows.getColumn(1).getString(),
-                                         "attachment " + rows.getColumn(0).getString());
-                if (!attachment) return fail(attachment.error());
-                attachments.push_back(std::move(*attachment));
-            }
+            for (auto& [id, attachment] : named) attachments.push_back(std::move(attachment));
             return attachments;
         });
 }

@@ -53,25 +53,24 @@ std::string cut(std::string const& text, std::size_t bytes_max) {
 }
 
 void append(SQLite::Database& db, AuditEntry const& entry) {
-    SQLite::Statement insert(
+    execute(
         db,
         "INSERT INTO audit (at_ms, who, request_id, action, subject, outcome, refused, requests) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
-    SQLite::bind(insert, milliseconds_of(entry.at), cut(entry.who, 128), cut(entry.request_id, 64),
-                 cut(entry.action, 256), cut(entry.subject, 256), cut(entry.outcome, 32),
-                 entry.refused ? 1 : 0, static_cast<std::int64_t>(entry.requests));
-    insert.exec();
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        milliseconds_of(entry.at), cut(entry.who, 128), cut(entry.request_id, 64),
+        cut(entry.action, 256), cut(entry.subject, 256), cut(entry.outcome, 32),
+        entry.refused ? 1 : 0, static_cast<std::int64_t>(entry.requests));
 }
 
 }  // namespace
 
 Result<void> Store::save_token(Token const& token) {
     return impl_->in_transaction(Room::ordinary, [&](SQLite::Database& db) -> Result<void> {
-        SQLite::Statement insert(db, "INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?, ?, ?)");
-        SQLite::bind(insert, token.id, token.sha256, token.role, token.description,
-                     milliseconds_of(token.created_at));
-        if (token.expires_at) insert.bind(6, milliseconds_of(*token.expires_at));
-        insert.exec();
+        auto const expires_ms =
+            token.expires_at ? std::optional(milliseconds_of(*token.expires_at)) : std::nullopt;
+        execute(db, "INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?, ?, ?)", token.id,
+                token.sha256, token.role, token.description, milliseconds_of(token.created_at),
+                expires_ms);
         return {};
     });
 }
@@ -87,14 +86,8 @@ Result<std::vector<Token>> Store::tokens() {
 
 Result<bool> Store::erase_token(std::string const& id) {
     return impl_->in_transaction(Room::reserve, [&](SQLite::Database& db) -> Result<bool> {
-        SQLite::Statement erase(db, "DELETE FROM tokens WHERE id = ?");
-        erase.bind(1, id);
-        return erase.exec() > 0;
+        return execute(db, "DELETE FROM tokens WHERE id = ?", id) > 0;
     });
-}
-
-Result<void> Store::append_audit(AuditEntry const& entry) {
-    return append_audits({entry});
 }
 
 Result<void> Store::append_audits(std::vector<AuditEntry> const& entries) {
@@ -102,12 +95,11 @@ Result<void> Store::append_audits(std::vector<AuditEntry> const& entries) {
         // Deletes first, so an audit at its limit needs no more room.
         for (int const refused : {0, 1}) {
             auto const of_them = std::ranges::count(entries, refused == 1, &AuditEntry::refused);
-            SQLite::Statement forget(
-                db,
-                "DELETE FROM audit WHERE refused = ?1 AND number <= (SELECT number FROM audit "
-                "WHERE refused = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)");
-            SQLite::bind(forget, refused, std::max<std::int64_t>(0, audit_rows_max - of_them));
-            if (of_them > 0) forget.exec();
+            if (of_them == 0) continue;
+            execute(db,
+                    "DELETE FROM audit WHERE refused = ?1 AND number <= (SELECT number FROM audit "
+                    "WHERE refused = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)",
+                    refused, std::max<std::int64_t>(0, audit_rows_max - of_them));
         }
         for (auto const& entry : entries) append(db, entry);
         return {};
@@ -118,7 +110,7 @@ Result<std::vector<AuditEntry>> Store::audit(std::size_t limit) {
     using Entries = std::vector<AuditEntry>;
     return impl_->guarded(Access::read, [&](SQLite::Database& db) -> Result<Entries> {
         SQLite::Statement rows(db, "SELECT * FROM audit ORDER BY number DESC LIMIT ?");
-        rows.bind(1, static_cast<std::int64_t>(std::min<std::size_t>(limit, INT32_MAX)));
+        rows.bind(1, sql_limit(limit));
         Entries entries;
         while (rows.executeStep()) entries.push_back(audit_entry_in(rows));
         return entries;
@@ -141,15 +133,12 @@ Result<std::optional<IdempotencyRecord>> Store::idempotency(std::string const& k
 Result<void> Store::prune(Time now) {
     return impl_->in_transaction(Room::reserve, [&](SQLite::Database& db) -> Result<void> {
         auto const oldest = milliseconds_of(now - record_hours_max);
-        for (auto const* sql : {"DELETE FROM operations WHERE finished = 1 AND created_ms < ?",
-                                "DELETE FROM verifications WHERE started_ms < ? AND "
-                                "attachment NOT IN (SELECT id FROM attachments)",
-                                "DELETE FROM audit WHERE at_ms < ?",
-                                "DELETE FROM idempotency WHERE created_ms < ?"}) {
-            SQLite::Statement erase(db, sql);
-            erase.bind(1, oldest);
-            erase.exec();
-        }
+        for (auto const* sql :
+             {"DELETE FROM operations WHERE finished = 1 AND created_ms < ?",
+              "DELETE FROM verifications WHERE started_ms < ? AND "
+              "attachment NOT IN (SELECT id FROM attachments)",
+              "DELETE FROM audit WHERE at_ms < ?", "DELETE FROM idempotency WHERE created_ms < ?"})
+            execute(db, sql, oldest);
         return {};
     });
 }
@@ -171,9 +160,7 @@ Result<std::string> Store::host_seed() {
     if (!seed.empty()) return seed;
     auto fresh = random_hex(16);
     return impl_->in_transaction(Room::reserve, [&](SQLite::Database& db) -> Result<std::string> {
-        SQLite::Statement insert(db, "INSERT INTO host VALUES ('seed', ?)");
-        insert.bind(1, fresh);
-        insert.exec();
+        execute(db, "INSERT INTO host VALUES ('seed', ?)", fresh);
         return fresh;
     });
 }

@@ -63,16 +63,19 @@ struct Batch {
     struct Record {
         std::string operation;
         JournalRecord record;  // inserted, or replaced by (operation, seq)
+        bool operator==(Record const&) const = default;
     };
     std::vector<Record> save_records;
     struct RecordState {
         std::string operation;
         std::uint32_t seq = 0;
         StepState state = StepState::intended;
+        bool operator==(RecordState const&) const = default;
     };
     std::vector<RecordState> save_record_states;  // for records that were saved before
     std::vector<std::string>
         erase_records_of;  // operation ids: the journal of a finished operation
+    bool operator==(Batch const&) const = default;
 };
 
 struct Token {
@@ -133,7 +136,6 @@ class Store {
 
     // Cuts texts that are too long. Keeps 30,000 entries of refused requests, and as many of the
     // others: under 64 MiB.
-    [[nodiscard]] Result<void> append_audit(AuditEntry const& entry);
     [[nodiscard]] Result<void> append_audits(std::vector<AuditEntry> const& entries);
     [[nodiscard]] Result<std::vector<AuditEntry>> audit(std::size_t limit);
 

@@ -77,7 +77,7 @@ TEST_P(FormsTest, CanDoWhatCameLater) {
     restore(GetParam());
     auto store = open();
     EXPECT_TRUE(store.save_token({"id", "aa", "admin", "", {}, {}}));
-    EXPECT_TRUE(store.append_audit({}));
+    EXPECT_TRUE(store.append_audits({AuditEntry{}}));
     Batch batch;
     batch.save_idempotency = {{"new", "hash", running, {}}};
     batch.save_rdma_links = {{{"siw0", SoftRdmaType::siw, "eno1"}, 1}};

@@ -85,13 +85,13 @@ TEST_F(FullStoreTest, ABatchThatDoesNotFitLeavesNothing) {
 TEST_F(FullStoreTest, AFailingDiskMakesItReadOnlyUntilItIsBack) {
     auto store = open();
     ASSERT_TRUE(store.commit(saving(1)));
-    ASSERT_TRUE(store.append_audit({}));
+    ASSERT_TRUE(store.append_audits({AuditEntry{}}));
     auto const before = store.load().value();
     {
         test::FileSizeLimit const limit(0);
         auto const long_after = test::at(1769860800000);
         for (auto const& done :
-             {store.commit(saving(2)), store.append_audit({}), store.prune(long_after),
+             {store.commit(saving(2)), store.append_audits({AuditEntry{}}), store.prune(long_after),
               store.save_token({"id", "aa", "admin", "", {}, {}})}) {
             ASSERT_FALSE(done);
             test::expect_unavailable(done.error(), path());

@@ -33,7 +33,7 @@ class OpeningTest : public test::StoreTest {
 TEST_F(OpeningTest, TheFileIsPrivateWhateverTheUmask) {
     auto const before = ::umask(0);
     auto store = open();
-    ASSERT_TRUE(store.append_audit({}));
+    ASSERT_TRUE(store.append_audits({AuditEntry{}}));
     ::umask(before);
     EXPECT_EQ(mode(), 0600U);
     EXPECT_EQ(mode("-wal"), 0600U);

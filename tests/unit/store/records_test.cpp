@@ -46,7 +46,7 @@ TEST_F(RecordsTest, AuditIsListedNewestFirst) {
                            std::string("a\0b", 3), "accepted"});
     {
         auto store = open();
-        for (auto const& entry : entries) ASSERT_TRUE(store.append_audit(entry));
+        for (auto const& entry : entries) ASSERT_TRUE(store.append_audits({entry}));
     }
     auto store = open();
     EXPECT_EQ(store.audit(2), (std::vector{entries[2], entries[1]}));
@@ -166,7 +166,7 @@ TEST_F(RecordsTest, PruningForgetsWhatIsOlderThan30Days) {
                                 test::run_on_vf("of none, kept", "00000002", kept_ms)};
     ASSERT_TRUE(store.commit(batch));
     for (auto const time_ms : {old_ms, kept_ms}) {
-        ASSERT_TRUE(store.append_audit({at(time_ms), {}, {}, {}, {}, {}}));
+        ASSERT_TRUE(store.append_audits({AuditEntry{at(time_ms), {}, {}, {}, {}, {}}}));
         auto const key = fmt::format("{}", time_ms);
         ASSERT_TRUE(store.commit(saving({key, {}, {}, at(time_ms)})));
     }

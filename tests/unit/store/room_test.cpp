@@ -171,7 +171,7 @@ TEST_F(RoomTest, AnEntryOfTheAuditIsCut) {
     auto store = open();
     auto entry = refused(16 * 1024);
     entry.subject = std::string(255, 's') + "é and more";  // cut before the letter, not in it
-    ASSERT_TRUE(store.append_audit(entry));
+    ASSERT_TRUE(store.append_audits({entry}));
     auto const kept = store.audit(1).value().at(0);
     EXPECT_LE(kept.who.size() + kept.request_id.size() + kept.action.size() + kept.subject.size() +
                   kept.outcome.size(),
@@ -185,7 +185,7 @@ TEST_F(RoomTest, AnEntryOfTheAuditIsCut) {
 TEST_F(RoomTest, TheAuditHasALimitForWhatWasDoneAndForWhatWasRefused) {
     auto store = open();
     AuditEntry const done{test::at(1), "uid:0", "5d41", "POST /v1/attachments", "", "202"};
-    ASSERT_TRUE(store.append_audit(done));
+    ASSERT_TRUE(store.append_audits({done}));
     auto denied = refused(16 * 1024);
     denied.refused = true;
     denied.requests = 7;
