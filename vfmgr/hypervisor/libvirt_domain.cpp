@@ -203,8 +203,9 @@ struct LibvirtHypervisor::Request {
     std::string uuid;
     std::string vm;  // name
     std::string pci;
-    std::string device;  // XML to plug, or alias to unplug
+    std::string device;  // XML to attach, or alias to detach
     XmlPart part;
+    bool attach = false;
 };
 
 // LIVE|CONFIG in one call: libvirt plugs, then saves; a crash between leaves live only. Two calls,
@@ -221,26 +222,31 @@ Result<void> LibvirtHypervisor::attach(AttachHostdev const& step, XmlPart part, 
     if (already == Presence::present) return {};
     auto const place = part == XmlPart::config ? place_of(before, step) : std::nullopt;
     auto xml = to_xml({step.pci, hostdev_alias(step.attachment), place});
-    VFMGR_CHECK(plug({step.vm_uuid, before.info.name, to_string(step.pci), std::move(xml), part},
-                     deadline));
+    VFMGR_CHECK(
+        ask({step.vm_uuid, before.info.name, to_string(step.pci), std::move(xml), part, true},
+            deadline));
     VFMGR_TRY(LibvirtDomain const after, read(step.vm_uuid, deadline));
     VFMGR_TRY(Presence const now, presence_in(after, part, step));
     if (now != Presence::present) return fail(not_there(step, after.info.name, part));
     return {};
 }
 
-Result<void> LibvirtHypervisor::plug(Request request, Deadline deadline) {
+// Detaches never with LIVE|CONFIG together: that would save the config without the device although
+// the guest keeps it, and return success (LIBVIRT.md#detaching). By alias the live request does not
+// wait, so the domain's job is free while the guest takes its time.
+Result<void> LibvirtHypervisor::ask(Request request, Deadline deadline) {
     auto const doing =
-        fmt::format("attach {} to VM {} ({})", request.pci, request.vm, name_of(request.part));
+        fmt::format("{} {} {} VM {} ({})", request.attach ? "attach" : "detach", request.pci,
+                    request.attach ? "to" : "from", request.vm, name_of(request.part));
     return session_.call<void>(
-        deadline, doing, [request](virConnectPtr connection) -> Result<void> {
+        deadline, doing, [request, doing](virConnectPtr connection) -> Result<void> {
             VFMGR_TRY(VirDomain const domain, find_domain(connection, request.uuid));
-            if (virDomainAttachDeviceFlags(domain.get(), request.device.c_str(),
-                                           flags_of(request.part)) == 0)
-                return {};
-            return fail(libvirt_error("virDomainAttachDeviceFlags",
-                                      fmt::format("libvirt could not attach {} to VM {} ({})",
-                                                  request.pci, request.vm, name_of(request.part))));
+            auto const call =
+                request.attach ? virDomainAttachDeviceFlags : virDomainDetachDeviceAlias;
+            if (call(domain.get(), request.device.c_str(), flags_of(request.part)) == 0) return {};
+            return fail(libvirt_error(
+                request.attach ? "virDomainAttachDeviceFlags" : "virDomainDetachDeviceAlias",
+                "libvirt could not " + doing));
         });
 }
 
@@ -269,8 +275,8 @@ Result<void> LibvirtHypervisor::detach_live(DetachHostdev const& step, Deadline 
             state.vm = vm->info.name;
             state.paused = vm->info.state == VmState::paused;
             if (state.asked && passed(give_up)) return fail(still_there(step, state));
-            auto asked = unplug({step.vm_uuid, state.vm, to_string(step.pci), alias, XmlPart::live},
-                                deadline);
+            auto asked =
+                ask({step.vm_uuid, state.vm, to_string(step.pci), alias, XmlPart::live}, deadline);
             // "already in the process of unplug", or a job held by another: the next read decides.
             state.refusal = asked ? std::nullopt : std::optional(std::move(asked).error());
             state.asked = true;
@@ -299,8 +305,8 @@ Result<void> LibvirtHypervisor::detach_config(DetachHostdev const& step, Deadlin
     auto before = read(step.vm_uuid, deadline);
     if (lacks(before)) return {};
     if (!before) return fail(std::move(before).error());
-    VFMGR_CHECK(unplug(
-        {step.vm_uuid, before->info.name, to_string(step.pci), alias, XmlPart::config}, deadline));
+    VFMGR_CHECK(ask({step.vm_uuid, before->info.name, to_string(step.pci), alias, XmlPart::config},
+                    deadline));
     auto after = read(step.vm_uuid, deadline);
     if (lacks(after)) return {};
     if (!after) return fail(std::move(after).error());
@@ -310,24 +316,6 @@ Result<void> LibvirtHypervisor::detach_config(DetachHostdev const& step, Deadlin
                             to_string(step.pci), after->info.name, alias),
                 fmt::format("detach it: virsh detach-device-alias {} {} --config", after->info.name,
                             alias));
-}
-
-// Never LIVE|CONFIG together: that would save the config without the device although the guest
-// keeps it, and return success (LIBVIRT.md#detaching). By alias the live request does not wait, so
-// the domain's job is free while the guest takes its time.
-Result<void> LibvirtHypervisor::unplug(Request request, Deadline deadline) {
-    auto const doing =
-        fmt::format("detach {} from VM {} ({})", request.pci, request.vm, name_of(request.part));
-    return session_.call<void>(
-        deadline, doing, [request](virConnectPtr connection) -> Result<void> {
-            VFMGR_TRY(VirDomain const domain, find_domain(connection, request.uuid));
-            if (virDomainDetachDeviceAlias(domain.get(), request.device.c_str(),
-                                           flags_of(request.part)) == 0)
-                return {};
-            return fail(libvirt_error("virDomainDetachDeviceAlias",
-                                      fmt::format("libvirt could not detach {} from VM {} ({})",
-                                                  request.pci, request.vm, name_of(request.part))));
-        });
 }
 
 }  // namespace vfmgr

@@ -97,8 +97,7 @@ class LibvirtHypervisor final : public Hypervisor {
     [[nodiscard]] Result<void> attach(AttachHostdev const& step, XmlPart part, Deadline deadline);
     [[nodiscard]] Result<void> detach_live(DetachHostdev const& step, Deadline deadline);
     [[nodiscard]] Result<void> detach_config(DetachHostdev const& step, Deadline deadline);
-    [[nodiscard]] Result<void> plug(Request request, Deadline deadline);
-    [[nodiscard]] Result<void> unplug(Request request, Deadline deadline);
+    [[nodiscard]] Result<void> ask(Request request, Deadline deadline);
 
     Times times_;
     std::shared_ptr<LibvirtEvents> events_;
