@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <openssl/rand.h>
-
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "api/http/http.hpp"
@@ -49,19 +46,6 @@ bool valid_request_id(std::string_view text) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                c == '.' || c == '_' || c == '-';
     });
-}
-
-std::string random_request_id() {
-    constexpr std::string_view digits = "0123456789abcdef";
-    std::array<unsigned char, 16> octets{};
-    // Without randomness the id is all zeros: it names a log line and protects nothing.
-    if (RAND_bytes(octets.data(), static_cast<int>(octets.size())) != 1) octets = {};
-    std::string id;
-    for (auto octet : octets) {
-        id += digits[octet >> 4];
-        id += digits[octet & 15];
-    }
-    return id;
 }
 
 }  // namespace vfmgr::http

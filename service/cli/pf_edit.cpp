@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
+#include "api/types/text.hpp"
 #include "service/cli/choice.hpp"
 
 namespace vfmgr {
@@ -67,10 +67,8 @@ Result<void> set_member(Network& network, std::string const& key, std::string co
 
 Result<std::uint32_t> number(std::string const& what, std::string_view text, std::uint32_t low,
                              std::uint32_t high) {
-    std::uint32_t value = 0;
-    auto const* const last = text.data() + text.size();
-    auto const [end, error] = std::from_chars(text.data(), last, value);
-    if (error == std::errc{} && end == last && value >= low && value <= high) return value;
+    auto const value = parse_digits(text, {.max = high});
+    if (value && *value >= low) return static_cast<std::uint32_t>(*value);
     return fail(Problem::invalid_request,
                 fmt::format("{} is a number from {} to {}, not '{}'", what, low, high, text),
                 fmt::format("give a number in this range for {}", what));

@@ -47,7 +47,7 @@ Result<void> create(Options const& options, CreateArguments const& arguments) {
     return {};
 }
 
-Result<void> list(Options const& options) {
+Result<void> list_tokens(Options const& options) {
     return print_list<TokenView>(options, {.path = "/v1/tokens"}, token_table);
 }
 
@@ -70,7 +70,7 @@ void add_token_commands(CLI::App& app, Session& session) {
                                "whom or what the token is for");
     create_command->add_option("--days", arguments->days, "days until it expires (default: never)");
     on_chosen(*create_command, session, create, arguments);
-    add_command(*token, session, "list", "list all tokens, without their secrets", list);
+    add_command(*token, session, "list", "list all tokens, without their secrets", list_tokens);
     add_named(*token, session, "revoke", "revoke a token", {"ID", "ID of the token"}, revoke);
 }
 

@@ -11,7 +11,7 @@
 namespace vfmgr {
 namespace {
 
-Result<void> list(Options const& options, std::string const& pf_name) {
+Result<void> list_vfs(Options const& options, std::string const& pf_name) {
     if (pf_name.empty()) return print_list<PfView>(options, {.path = "/v1/pfs"}, vf_table);
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const pci, resolve_pf(connection, pf_name));
@@ -75,7 +75,7 @@ void add_vf_commands(CLI::App& app, Session& session) {
     auto* const list_command =
         vf->add_subcommand("list", "list the VFs of one PF, or of all")->fallthrough();
     list_command->add_option("PF", *pf, "PCI address or netdev");
-    on_chosen(*list_command, session, list, pf);
+    on_chosen(*list_command, session, list_vfs, pf);
     add_of_vf(*vf, session, "history", "show what happened to a VF, whichever VM had it",
               history_of_vf);
     add_of_vf(*vf, session, "verifications",

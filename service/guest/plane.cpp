@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "api/http/places.hpp"
 #include "api/types/json.hpp"
 #include "api/types/problem.hpp"
+#include "api/types/text.hpp"
 #include "vfmgr/proof/random_payload.hpp"
 
 namespace vfmgr {
@@ -31,10 +33,8 @@ template <class T>
 Result<T> number_in_query(http::Request const& request, std::string const& name) {
     auto const found = request.query.find(name);
     if (found == request.query.end()) return T{0};
-    auto const& text = found->second;
-    T value{};
-    auto const parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (parsed.ec == std::errc{} && parsed.ptr == text.data() + text.size()) return value;
+    auto const value = parse_digits(found->second, {.max = std::numeric_limits<T>::max()});
+    if (value) return static_cast<T>(*value);
     return fail(Problem::invalid_request, fmt::format("{} is not a whole number", name),
                 "leave it out or send digits");
 }

@@ -2,9 +2,10 @@
 #include "service/routes/router.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -67,18 +68,11 @@ Error no_route(http::Request const& request, std::vector<std::string> const& all
             "use one of the methods in the Allow header"};
 }
 
-std::string joined(std::vector<std::string> const& words) {
-    std::string text;
-    for (auto const& word : words) text += (text.empty() ? "" : ", ") + word;
-    return text;
-}
-
 template <class Number>
 std::optional<Number> whole(std::string_view text) {
-    Number value{};
-    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-    return value;
+    auto const number = parse_digits(text, {.max = std::numeric_limits<Number>::max()});
+    if (!number) return std::nullopt;
+    return static_cast<Number>(*number);
 }
 
 http::Response too_many(Call const& call, std::chrono::milliseconds hold) {
@@ -136,7 +130,8 @@ void dispatch(std::shared_ptr<Table const> const& table, http::Request request,
             return answer(too_many(*call, hold));
     if (!route) {
         auto response = refusal(*call, no_route(call->request, found.allowed));
-        if (!found.allowed.empty()) response.headers["Allow"] = joined(found.allowed);
+        if (!found.allowed.empty())
+            response.headers["Allow"] = fmt::format("{}", fmt::join(found.allowed, ", "));
         return answer(std::move(response));
     }
     if (denied) return answer(refusal(*call, needs_role(*call, route->role)));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <openssl/evp.h>
-
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "api/types/json.hpp"
 #include "service/routes/router.hpp"
+#include "vfmgr/proof/random_payload.hpp"
 
 namespace vfmgr {
 namespace {
@@ -14,18 +14,12 @@ namespace {
 // Two requests with one Idempotency-Key are the same if their hashes are equal. The query counts:
 // ?force=true makes another request.
 std::string hash_of(http::Request const& request) {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    unsigned length = 0;
     // Sorted, and each with its length: no two queries give the same text.
     std::string text = request.method + " " + request.path + "\n";
     for (auto const& [name, value] : request.query)
         text += fmt::format("{}:{}={}:{}\n", name.size(), name, value.size(), value);
     text += "\n" + request.body;
-    if (EVP_Digest(text.data(), text.size(), digest.data(), &length, EVP_sha256(), nullptr) != 1)
-        return {};
-    std::string hex;
-    for (unsigned i = 0; i < length; ++i) hex += fmt::format("{:02x}", digest[i]);
-    return hex;
+    return verify::digest_hex("", std::as_bytes(std::span(text)));
 }
 
 Result<Intent> intent_of(Call const& call) {
