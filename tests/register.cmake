@@ -40,9 +40,13 @@ function(vfmgr_globbed variable)
   set(${variable} ${found} PARENT_SCOPE)
 endfunction()
 
-# vfmgr_unit_test(PROGRAM FOLDER LIBRARY…): builds tests/unit/FOLDER/*_test.cpp as one program.
-function(vfmgr_unit_test name folder)
-  vfmgr_globbed(sources unit/${folder}/*_test.cpp)
+# vfmgr_unit_test(PROGRAM FOLDERS LIBRARY…): builds the *_test.cpp of these folders of tests/unit as
+# one program.
+function(vfmgr_unit_test name folders)
+  foreach(folder ${folders})
+    vfmgr_globbed(sources_of_folder unit/${folder}/*_test.cpp)
+    list(APPEND sources ${sources_of_folder})
+  endforeach()
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${ARGN} GTest::gtest_main GTest::gmock)
   if(VFMGR_TEST_CASES STREQUAL each)

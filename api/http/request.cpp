@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "api/http/uri.hpp"
-#include "api/types/text.hpp"
 #include "api/http/wire.hpp"
+#include "api/types/text.hpp"
 
 namespace vfmgr::http {
 namespace {

@@ -133,7 +133,7 @@ def test_the_guides_table_names_what_there_is():
     for here, shown_by in rows:
         named = re.findall(r"`([a-z_]+\.[a-z0-9_]+)`", here)
         assert set(named) <= rules, set(named) - rules
-        for kind, folder, ending in (("cases", "tests/bundles/cases", ".json"),
+        for kind, folder, ending in (("cases", "tests/fixtures/bundles/cases", ".json"),
                                      ("scenarios?", "tests/lab/scenarios", ".py")):
             for names in re.findall(rf"\b{kind} ((?:`[a-z_-]+`(?:, )?)+)", shown_by):
                 for name in re.findall(r"`([a-z_-]+)`", names):

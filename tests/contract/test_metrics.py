@@ -12,7 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-GOLDEN = ROOT / "tests/unit/guest-tools/metrics.prom"
+GOLDEN = ROOT / "tests/fixtures/metrics.prom"
 EXAMPLES = ROOT / "api/examples"
 VF_GUEST = Path(os.environ.get("VFMGR_BUILD_DIR", ROOT / "build/asan")) / "guest-tools/vf-guest"
 

@@ -10,7 +10,7 @@ import pytest
 from test_doctor import CHANGES, ROOT, TRACED, VF_GUEST, harmless
 
 PEERMEM = [str(VF_GUEST), "peermem"]
-BUNDLES = ROOT / "tests/bundles"
+BUNDLES = ROOT / "tests/fixtures/bundles"
 
 
 def explained(*words, **how):

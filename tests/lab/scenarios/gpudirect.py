@@ -11,7 +11,7 @@ DMA_BUF, PEERMEM, STAGED = "DMA-BUF", "nvidia-peermem", "staged through main mem
 VIRTUAL = "DMA-BUF of virtual memory"
 SLICES = 3
 
-# For each GPU and NIC (tests/standin): the verdict, its text, and the routes that carried bytes.
+# For each GPU and NIC (tests/fakes/gpu): the verdict, its text, and the routes that carried bytes.
 ROUTES = [
     ("h200", "both", "pass", f"the NIC reaches the GPU by {DMA_BUF}",
      (DMA_BUF, VIRTUAL, PEERMEM, STAGED)),

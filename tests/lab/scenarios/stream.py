@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Paced streams lose nothing at half of ib_send_bw's rate, and report an injected loss exactly.
 
-This also holds when the ring is in a GPU's memory. The GPU is a stand-in (tests/standin), as is the
-NIC's registration of such memory; the rest of the NIC is SoftRoCE.
+This also holds when the ring is in a GPU's memory. The GPU is a stand-in (tests/fakes/gpu), as is
+the NIC's registration of such memory; the rest of the NIC is SoftRoCE.
 """
 
 import json

@@ -41,8 +41,9 @@ WORDS = [
     gone("v[m]_names?|v[m]Names?", "vm", is_name=True),
 ]
 # What stores of earlier forms hold; facts captured from whole machines.
-OLD_STORES = re.compile(r"vfmgr/store/schema\.cpp|tests/unit/store/forms(?:_test\.cpp|/.*)")
-MACHINES = re.compile(r"tests/bundles/[^/]+\.json")
+OLD_STORES = re.compile(r"vfmgr/store/schema\.cpp|tests/unit/vfmgr/store/forms_test\.cpp|"
+                        r"tests/fixtures/store-forms/.*")
+MACHINES = re.compile(r"tests/fixtures/bundles/[^/]+\.json")
 CHANGES = "CHANGELOG.md"
 
 
@@ -93,7 +94,7 @@ GOOD = {
     CHANGES: "# Changes\n\n## 0.2.0, unreleased\n\n- `vfctl attach`.\n\n## 0.1.0\n\n- `vfctl le"
              + "nd`.\n",
     "vfmgr/store/schema.cpp": "ALTER TABLE l" + "eases\n",
-    "tests/bundles/host.json": '"set l' + 'egs"\n',
+    "tests/fixtures/bundles/host.json": '"set l' + 'egs"\n',
     "README.md": "It hangs a st" + "ock kernel. Put the card back in; it was seen at boot.\n",
 }
 RULES = [

@@ -16,14 +16,16 @@ def texts(tree, pattern):
 
 def unregistered(tree):
     cmake = "".join(tree.text(name) for name in CMAKE if name in tree.names)
-    units = set(re.findall(r"^vfmgr_unit_test\(\w+ ([\w-]+)", cmake, re.MULTILINE))
+    units = {folder for folders in
+             re.findall(r'^vfmgr_unit_test\(\w+ "?([\w/;-]+)', cmake, re.MULTILINE)
+             for folder in folders.split(";")}
     pytests = set(re.findall(r"^vfmgr_pytests\(\w+ ([\w-]+)", cmake, re.MULTILINE))
     parsers = set(re.findall(r"foreach\(parser ([^)]*)\)\n\s*vfmgr_fuzz_target\(netlink_", cmake))
     fuzzed = set(re.findall(r"^vfmgr_fuzz_target\((\w+) ", cmake, re.MULTILINE))
     fuzzed |= {f"netlink_{parser}" for listed in parsers for parser in listed.split()}
     found = []
     for name in tree.names:
-        unit = re.fullmatch(r"tests/unit/([\w-]+)/.*\.cpp", name)
+        unit = re.fullmatch(r"tests/unit/([\w/-]+)/\w+\.cpp", name)
         if unit and (unit[1] not in units or not name.endswith("_test.cpp") and
                      name.removeprefix("tests/") not in cmake):
             found.append(f"{name}:1: no program of tests/CMakeLists.txt has it")
@@ -62,10 +64,12 @@ def core(tree):
 
 
 GOOD = {
-    "tests/CMakeLists.txt": "vfmgr_unit_test(a_test a lib)\nvfmgr_pytests(contract contract)\n",
+    "tests/CMakeLists.txt": 'vfmgr_unit_test(a_test "a;b/c" lib)\n'
+                            "vfmgr_pytests(contract contract)\n",
     "tests/fuzz/CMakeLists.txt": "vfmgr_fuzz_target(one lib)\nforeach(parser two)\n"
                                  "  vfmgr_fuzz_target(netlink_${parser} lib)\nendforeach()\n",
-    "tests/unit/a/x_test.cpp": "", "tests/contract/test_a.py": "",
+    "tests/unit/a/x_test.cpp": "", "tests/unit/b/c/x_test.cpp": "",
+    "tests/contract/test_a.py": "",
     "tests/fuzz/one.cpp": "", "tests/fuzz/corpus/one/seed": "",
     "tests/fuzz/netlink_two.cpp": "", "tests/fuzz/corpus/netlink_two/seed": "",
     "tests/lab/probes/probe.cpp": "", "tests/lab/scenarios/uses.py": 'built(lab, "probe")\n',

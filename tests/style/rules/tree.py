@@ -8,7 +8,7 @@ from pathlib import Path
 
 CPP = (".cpp", ".hpp", ".c", ".h")
 # Captured from real programs, or made by fuzzers: not in this repository's format.
-CAPTURED = ("corpus", "fixtures", "seeds")
+CAPTURED = ("corpus", "seeds")
 
 
 @dataclass

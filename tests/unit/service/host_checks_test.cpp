@@ -8,7 +8,7 @@
 namespace vfmgr {
 namespace {
 
-std::future<std::string> ask(HostChecks& checks) {
+std::future<std::string> ask_checks(HostChecks& checks) {
     auto const promise = std::make_shared<std::promise<std::string>>();
     checks.query().ask({}, [promise](Result<HostChecks::Shared> const& facts) {
         promise->set_value((*facts)->source);
@@ -28,10 +28,10 @@ TEST(HostChecks, OneLookServesAllWhoAskedBeforeItBegan) {
         facts.source = std::to_string(looks);
         return facts;
     });
-    auto early = ask(checks);
+    auto early = ask_checks(checks);
     first_began.get_future().wait();
-    auto late = ask(checks);
-    auto as_late = ask(checks);
+    auto late = ask_checks(checks);
+    auto as_late = ask_checks(checks);
     first_may_end.set_value();
     EXPECT_EQ(early.get(), "1");
     EXPECT_EQ(late.get(), "2");

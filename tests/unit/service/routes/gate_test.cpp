@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Request limits per client and what is left of them: router and gate, on an engine with fakes.
+#include "service/routes/gate.hpp"
+
+#include <gmock/gmock.h>
+
+#include "service/auth/token.hpp"
+#include "service/routes/api.hpp"
+#include "tests/unit/vfmgr/engine/engine_bench.hpp"
+
+namespace vfmgr {
+namespace {
+
+using namespace example;
+using testing::HasSubstr;
+
+struct GateTest : testing::Test {
+    TemporaryFolder folder;
+    FakeKernel kernel{igb_host()};
+    FakeHypervisor hypervisor{kernel};
+    Bench bench{kernel, hypervisor, folder.path()};
+    std::shared_ptr<AuditTrail> trail = std::make_shared<AuditTrail>(bench.engine.control());
+    Config config;
+    http::Handler handler;
+
+    void SetUp() override {
+        config.changes = {.burst = 3, .per_second = 0.001};
+        for (auto const* role : {"viewer", "operator"}) save_token(role);
+        auto routes = token_routes(bench.engine, system_clock());
+        for (auto& more :
+             {audit_routes(bench.engine), root_routes(), operation_routes(bench.engine)})
+            routes.insert(routes.end(), more.begin(), more.end());
+        handler = router(bench.engine, std::move(routes),
+                         api_gate(config, bench.engine, trail, system_clock()));
+    }
+    template <class T>
+    static T answer_of(Query<T> const& query) {
+        std::promise<T> answer;
+        query.ask({"test", {}},
+                  [&](Result<T> result) { answer.set_value(std::move(result.value())); });
+        return answer.get_future().get();
+    }
+    void save_token(std::string const& role) {
+        answer_of(bench.engine.save_token({role, token_sha256("vfm_" + role), role, "", {}, {}}));
+    }
+    http::Response ask(char const* who, char const* method, std::string path,
+                       std::map<std::string, std::string> query = {}) {
+        http::Request request;
+        request.method = method;
+        request.path = std::move(path);
+        request.query = std::move(query);
+        request.headers = {{"authorization", std::string("Bearer vfm_") + who},
+                           {"x-request-id", "the-id"}};
+        request.peer = http::TcpPeer{"192.0.2.9"};
+        request.presence = presence;
+        std::promise<http::Response> answer;
+        auto answered = answer.get_future();
+        handler(std::move(request),
+                [&](http::Response response) { answer.set_value(std::move(response)); });
+        return answered.get();
+    }
+    std::vector<AuditEntry> audit() {
+        trail->finish();
+        return answer_of(bench.engine.audit(1000));
+    }
+    std::shared_ptr<http::Presence> presence = std::make_shared<http::Presence>();
+};
+
+TEST_F(GateTest, WhoAsksTooOftenWaitsAndIsCounted) {
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(ask("viewer", "POST", "/v1/tokens").status, 403);
+    for (int i = 1; i <= 5; ++i) {
+        auto const refused = ask("viewer", "POST", "/v1/tokens");
+        EXPECT_EQ(refused.status, 429);
+        EXPECT_EQ(refused.headers.at("Retry-After"), "1");
+        EXPECT_GT(refused.hold, std::chrono::milliseconds(200 * i)) << "one after another";
+        EXPECT_THAT(refused.body, HasSubstr("token:viewer sends too many requests"));
+    }
+    EXPECT_EQ(ask("viewer", "GET", "/livez").status, 200) << "reading is no change";
+    EXPECT_EQ(ask("viewer", "GET", "/v1/tokens").status, 429) << "and being denied is none";
+    EXPECT_EQ(ask("operator", "POST", "/v1/tokens").status, 403) << "its share is its own";
+    auto const entries = audit();
+    std::uint64_t counted = 0;
+    std::size_t alone = 0;
+    for (auto const& entry : entries) {
+        EXPECT_TRUE(entry.refused);
+        if (entry.outcome == "403") ++alone;
+        if (entry.outcome == "429") counted += entry.requests;
+    }
+    EXPECT_EQ(alone, 4U);
+    EXPECT_EQ(counted, 6U);
+    EXPECT_LE(entries.size(), 6U) << "a row for each minute";
+}
+
+TEST_F(GateTest, AFailedAuthenticationIsLoggedAndCounted) {
+    testing::internal::CaptureStderr();
+    for (int i = 0; i < 300; ++i) {
+        auto const status = ask("nobody", "GET", "/livez").status;
+        EXPECT_TRUE(status == 401 || (i > 0 && status == 429)) << status;
+    }
+    auto const lines = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(lines, HasSubstr("authentication failed who=address:192.0.2.9"));
+    EXPECT_THAT(lines, HasSubstr("request_id=the-id"));
+    EXPECT_LT(std::ranges::count(lines, '\n'), 100);
+    EXPECT_FALSE(presence->known);
+    std::uint64_t requests = 0;
+    for (auto const& entry : audit())
+        if (entry.who == "address:192.0.2.9") requests += entry.requests;
+    EXPECT_EQ(requests, 300U);
+    EXPECT_EQ(ask("viewer", "GET", "/livez").status, 200) << "who is known at that address";
+    EXPECT_TRUE(presence->known);
+}
+
+TEST_F(GateTest, ARequestIsLoggedWithItsId) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(ask("operator", "DELETE", "/v1/tokens/x").status, 403);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("status=403 request_id=the-id"));
+}
+
+TEST_F(GateTest, AWaitIsAWholeNumber) {
+    for (auto const* wait : {"30s", "61", "-1", "1.5", ""})
+        EXPECT_EQ(ask("viewer", "GET", "/v1/operations/x", {{"wait", wait}}).status, 400) << wait;
+    EXPECT_EQ(ask("viewer", "GET", "/v1/operations/x", {{"wait", "60"}}).status, 404);
+}
+
+TEST_F(GateTest, TheAuditIsForAdmins) {
+    EXPECT_EQ(ask("operator", "GET", "/v1/audit").status, 403);
+    save_token("admin");
+    trail->finish();
+    EXPECT_EQ(ask("admin", "GET", "/v1/audit", {{"limit", "0"}}).status, 400);
+    auto const answer = ask("admin", "GET", "/v1/audit", {{"limit", "1"}});
+    auto const items = nlohmann::json::parse(answer.body).at("items");
+    ASSERT_EQ(items.size(), 1U);
+    EXPECT_EQ(items[0].at("who"), "token:operator");
+    EXPECT_EQ(items[0].at("action"), "GET /v1/audit");
+    EXPECT_EQ(items[0].at("requests"), 1);
+}
+
+}  // namespace
+}  // namespace vfmgr
