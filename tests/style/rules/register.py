@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A command runs everything in tests/: it is registered with ctest, or is a scenario."""
 
+import os
 import re
 
 from rules.tree import Rule
 
 CMAKE = ("tests/CMakeLists.txt", "tests/fuzz/CMakeLists.txt")
 CORE = "tests/lab/core.txt"
+# Folders of tests/unit that are not the product's, for what spans several rooms.
+ACROSS = {"recordings", "vfmgr/proof/verbs"}
 SCENARIO = re.compile(r"tests/lab/scenarios/([\w-]+)\.py")
 
 
@@ -23,12 +26,15 @@ def unregistered(tree):
     parsers = set(re.findall(r"foreach\(parser ([^)]*)\)\n\s*vfmgr_fuzz_target\(netlink_", cmake))
     fuzzed = set(re.findall(r"^vfmgr_fuzz_target\((\w+) ", cmake, re.MULTILINE))
     fuzzed |= {f"netlink_{parser}" for listed in parsers for parser in listed.split()}
+    rooms = {os.path.dirname(name) for name in tree.names} | ACROSS
     found = []
     for name in tree.names:
         unit = re.fullmatch(r"tests/unit/([\w/-]+)/\w+\.cpp", name)
         if unit and (unit[1] not in units or not name.endswith("_test.cpp") and
                      name.removeprefix("tests/") not in cmake):
             found.append(f"{name}:1: no program of tests/CMakeLists.txt has it")
+        if unit and unit[1] not in rooms:
+            found.append(f"{name}:1: the product has no folder {unit[1]}")
         script = re.fullmatch(r"tests/([\w-]+)/test_\w+\.py", name)
         if script and script[1] not in pytests and name.removeprefix("tests/") not in cmake:
             found.append(f"{name}:1: no entry of tests/CMakeLists.txt runs it")
@@ -68,6 +74,7 @@ GOOD = {
                             "vfmgr_pytests(contract contract)\n",
     "tests/fuzz/CMakeLists.txt": "vfmgr_fuzz_target(one lib)\nforeach(parser two)\n"
                                  "  vfmgr_fuzz_target(netlink_${parser} lib)\nendforeach()\n",
+    "a/x.cpp": "", "b/c/x.cpp": "",
     "tests/unit/a/x_test.cpp": "", "tests/unit/b/c/x_test.cpp": "",
     "tests/contract/test_a.py": "",
     "tests/fuzz/one.cpp": "", "tests/fuzz/corpus/one/seed": "",
@@ -78,7 +85,9 @@ GOOD = {
 RULES = [
     Rule("register", lambda tree: [*unregistered(tree), *unused_probes(tree), *core(tree)],
          good=GOOD,
-         bad=[{"tests/unit/b/x_test.cpp": ""}, {"tests/unit/a/helper.cpp": ""},
+         bad=[{"tests/unit/b/c/d/x_test.cpp": ""}, {"tests/unit/a/helper.cpp": ""},
+              {"tests/unit/d/x_test.cpp": "", "tests/CMakeLists.txt":
+               "vfmgr_unit_test(a_test \"a;b/c;d\" lib)\nvfmgr_pytests(contract contract)\n"},
               {"tests/other/test_b.py": ""}, {"tests/fuzz/three.cpp": ""},
               {"tests/fuzz/CMakeLists.txt": "vfmgr_fuzz_target(one lib)\n"},
               {"tests/fuzz/three.cpp": "",
