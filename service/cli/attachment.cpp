@@ -34,10 +34,9 @@ std::string random_key() {
 Result<void> print_attachment(Connection const& connection, Options const& options,
                               std::string const& path) {
     VFMGR_TRY(auto const response, connection.send({.path = path}));
-    VFMGR_TRY(auto const attachment, value_of<Attachment>(response));
-    print(attachment_table({attachment}), attachment_page(attachment, options), response.body,
-          options);
-    return {};
+    return print_answer<Attachment>(
+        response, options, [](Attachment const& one) { return attachment_table({one}); },
+        attachment_page);
 }
 
 Result<void> attach(Options const& options, AttachArguments const& arguments) {
@@ -93,9 +92,7 @@ Result<void> certificate(Options const& options, std::string const& name) {
     }
     VFMGR_TRY(auto const response,
               connection.send({.path = "/v1/attachments/" + id + "/certificate"}));
-    VFMGR_TRY(auto const shown, value_of<Certificate>(response));
-    print(certificate_table(shown), certificate_page(shown, options), response.body, options);
-    return {};
+    return print_answer<Certificate>(response, options, certificate_table, certificate_page);
 }
 
 struct VerifyArguments {

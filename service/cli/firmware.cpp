@@ -42,9 +42,9 @@ Result<void> show_firmware(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const pci, resolve_pf(connection, name));
     VFMGR_TRY(auto const response, read_firmware_at(connection, firmware_path(to_string(pci))));
-    VFMGR_TRY(auto const view, value_of<FirmwareView>(response));
-    print(setting_table(view.card), card_page(view, options), response.body, options);
-    return {};
+    return print_answer<FirmwareView>(
+        response, options, [](FirmwareView const& view) { return setting_table(view.card); },
+        card_page);
 }
 
 Result<std::vector<FirmwareView>> read_all_firmware(Connection const& connection) {

@@ -38,12 +38,6 @@ Result<std::string> body_of(OpenArguments const& arguments) {
     return body.dump();
 }
 
-Result<void> print_interop(http::Response const& response, Options const& options) {
-    VFMGR_TRY(auto const window, value_of<InteropWindow>(response));
-    print(interop_table(window), interop_page(window), response.body, options);
-    return {};
-}
-
 Result<void> open_interop(Options const& options, std::string const& name,
                           OpenArguments const& arguments) {
     VFMGR_CHECK(refuse_dry_run(options));
@@ -52,14 +46,14 @@ Result<void> open_interop(Options const& options, std::string const& name,
     VFMGR_TRY(auto const body, body_of(arguments));
     VFMGR_TRY(auto const response,
               connection.send({.method = "PUT", .path = path_of(id), .body = body}));
-    return print_interop(response, options);
+    return print_answer<InteropWindow>(response, options, interop_table, interop_page);
 }
 
 Result<void> show_interop(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const id, resolve_attachment(connection, name));
     VFMGR_TRY(auto const response, connection.send({.path = path_of(id)}));
-    return print_interop(response, options);
+    return print_answer<InteropWindow>(response, options, interop_table, interop_page);
 }
 
 Result<void> close_interop(Options const& options, std::string const& name) {

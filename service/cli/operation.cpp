@@ -14,9 +14,9 @@ Result<void> list(Options const& options) {
 Result<void> show(Options const& options, std::string const& id) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const response, connection.send({.path = "/v1/operations/" + id}));
-    VFMGR_TRY(auto const operation, value_of<Operation>(response));
-    print(operation_table({operation}), operation_page(operation, options), response.body, options);
-    return {};
+    return print_answer<Operation>(
+        response, options, [](Operation const& one) { return operation_table({one}); },
+        operation_page);
 }
 
 Result<void> wait(Options const& options, std::string const& id) {

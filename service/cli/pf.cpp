@@ -34,9 +34,8 @@ Result<void> show(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const pci, resolve_pf(connection, name));
     VFMGR_TRY(auto const response, connection.send({.path = "/v1/pfs/" + to_string(pci)}));
-    VFMGR_TRY(auto const pf, value_of<PfView>(response));
-    print(pf_table({pf}), pf_page(pf, options), response.body, options);
-    return {};
+    return print_answer<PfView>(
+        response, options, [](PfView const& one) { return pf_table({one}); }, pf_page);
 }
 
 Result<PfEdit> edit_of(SetArguments const& arguments) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "api/types/test_lines.hpp"
 
@@ -240,7 +241,7 @@ std::string verification_page(Verification const& verification, Options const& o
     return out + "\ntests:\n" + test_lines(printable_tests(verification.tests), shown);
 }
 
-std::string interop_page(InteropWindow const& window) {
+std::string interop_page(InteropWindow const& window, Options const&) {
     auto out = facts({{"attachment", cell(window.attachment)},
                       {"served until", cell(window.open_until)},
                       {"perftest's test", cell(window.test)},
@@ -324,6 +325,12 @@ void print(Table const& table, std::string const& page, std::string const& body,
 void print(Table const& table, std::string const& body, Options const& options) {
     write_out(rendered(table, body, options),
               options.format == Format::json ? Shown::json : Shown::text);
+}
+
+Result<void> print_json(http::Response const& response, Options const& options) {
+    VFMGR_CHECK(json_of(response));
+    print({}, response.body, options);
+    return {};
 }
 
 void print_sentence(std::string const& sentence, Options const& options) {

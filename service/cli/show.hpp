@@ -34,7 +34,7 @@ namespace vfmgr {
 [[nodiscard]] std::string attachment_page(Attachment const& attachment, Options const& options);
 [[nodiscard]] std::string verification_page(Verification const& verification,
                                             Options const& options);
-[[nodiscard]] std::string interop_page(InteropWindow const& window);
+[[nodiscard]] std::string interop_page(InteropWindow const& window, Options const& options);
 [[nodiscard]] std::string operation_page(Operation const& operation, Options const& options);
 // What would be done, and who is affected.
 [[nodiscard]] std::string plan_page(PlanView const& plan);
@@ -51,12 +51,25 @@ void print(Table const& table, std::string const& body, Options const& options);
 // Prints a sentence for the user on standard error; nothing with --quiet.
 void print_sentence(std::string const& sentence, Options const& options);
 
-// Gets the list at `request` and prints it.
+// Prints an answer as the API gave it, whatever vfctl understands of it.
+[[nodiscard]] Result<void> print_json(http::Response const& response, Options const& options);
+// Prints an answer as JSON, or its value as a page or a table.
+template <class T>
+[[nodiscard]] Result<void> print_answer(http::Response const& response, Options const& options,
+                                        Table (*table)(T const&),
+                                        std::string (*page)(T const&, Options const&)) {
+    if (options.format == Format::json) return print_json(response, options);
+    VFMGR_TRY(auto const value, value_of<T>(response));
+    print(table(value), page(value, options), response.body, options);
+    return {};
+}
+// The same with the list at `request`.
 template <class T>
 [[nodiscard]] Result<void> print_list(Options const& options, ApiRequest const& request,
                                       Table (*table)(std::vector<T> const&)) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const response, connection.send(request));
+    if (options.format == Format::json) return print_json(response, options);
     VFMGR_TRY(auto const list, value_of<ItemList<T>>(response));
     print(table(list.items), response.body, options);
     return {};

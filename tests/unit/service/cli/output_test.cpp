@@ -99,6 +99,7 @@ TEST(VfctlOutput, IgnoresWhatItDoesNotKnowAndGuessesNothing) {
     EXPECT_EQ(refused.out, "");
     EXPECT_THAT(refused.err, HasSubstr("the server's answer is not what was expected: /state"));
     EXPECT_THAT(refused.err, HasSubstr("vfctl and vfmgrd have the same version"));
+    EXPECT_EQ(test::vfctl(api, {"-j", "op", "show", "op2"}).out, newer.dump() + "\n");
 }
 
 }  // namespace
