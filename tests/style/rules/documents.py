@@ -11,6 +11,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s#]+)(?:#[^)]*)?\)")
 COMMAND = re.compile(r"(?:^|[\s`])(?:\./)?((?:deploy|tests)/[a-z][a-z-]*(?:/[a-z-]+)*)(?=[\s`]|$)")
 OPTION = re.compile(r'add_(?:option|flag)(?:_function)?(?:<[^>]*>)?\(\s*"([^"]*)"')
 PATH = re.compile(r"`((?:api|vfmgr|guest-tools|service|tests|deploy)/[^`\s#]*)(?:#[^`\s]*)?`")
+SOURCE = re.compile(r"`([a-z0-9_/-]+\.[ch]pp)(?:#[^`\s]*)?`")
 SCENARIOS = re.compile(r"\(((?:`[a-z-]+`(?:, )?)+)\)")
 EVIDENCE = "tests/EVIDENCE.md"
 LINES_MAX = {"README.md": 90, **{f"{folder}/README.md": 30 for folder in (
@@ -32,11 +33,17 @@ def links(tree):
 
 
 def paths(tree):
-    """Paths that documents name in code spans exist. The change log names what was."""
-    return [f"{name}:{number}: there is no {path}" for name in tree.names
-            if name.endswith(".md") and name != "CHANGELOG.md"
-            for number, line in enumerate(tree.lines(name), 1) for path in PATH.findall(line)
-            if not any(tree.root.glob(path.rstrip("/")))]
+    """Paths that documents name in code spans exist; of C++ files also their ends, as `a/b.cpp`.
+    The change log names what was."""
+    lines = [(name, number, line) for name in tree.names
+             if name.endswith(".md") and name != "CHANGELOG.md"
+             for number, line in enumerate(tree.lines(name), 1)]
+    ends = {"/".join(parts[first:]) for parts in (name.split("/") for name in tree.names)
+            for first in range(len(parts))}
+    return [f"{name}:{number}: there is no {path}" for name, number, line in lines
+            for path in PATH.findall(line) if not any(tree.root.glob(path.rstrip("/")))] + \
+        [f"{name}:{number}: there is no {path}" for name, number, line in lines
+         for path in SOURCE.findall(line) if path not in ends and not PATH.match(f"`{path}`")]
 
 
 def first_screens(tree):
@@ -144,7 +151,8 @@ RULES = [
     Rule("paths", paths,
          good={"README.md": "`api/a.hpp#part`, `tests/*.json`, `tests/run x`\n", "api/a.hpp": "",
                "tests/b.json": "{}", "CHANGELOG.md": "`api/gone.hpp`\n"},
-         bad=[{"README.md": "`api/gone.hpp`\n"}, {"CONTRIBUTING.md": "`tests/*.yaml`\n"}]),
+         bad=[{"README.md": "`api/gone.hpp`\n"}, {"CONTRIBUTING.md": "`tests/*.yaml`\n"},
+              {"api/README.md": "`b/gone.cpp`\n"}]),
     Rule("first-screens", first_screens,
          good={"README.md": "\n" * 90, "api/README.md": "\n" * 30,
                "tests/lab/README.md": "\n" * 91},
