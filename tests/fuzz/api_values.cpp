@@ -40,9 +40,9 @@ void as_document(std::string_view text) {
     require(to_json_text(JsonWriter::encode(*again)) == written);
     if constexpr (std::is_same_v<T, PfSpec> || std::is_same_v<T, AttachmentSpec>)
         require(*again == *value);
-    // Its netdev becomes part of paths and messages.
+    // Its ifname becomes part of paths and messages.
     if constexpr (std::is_same_v<T, RdmaLinkSpec>)
-        require(value->netdev.size() <= 15 && value->netdev.find('/') == std::string::npos);
+        require(value->ifname.size() <= 15 && value->ifname.find('/') == std::string::npos);
 }
 
 template <class T>
