@@ -67,11 +67,11 @@ Result<void> detach(Options const& options, std::string const& name) {
     return {};
 }
 
-Result<void> list(Options const& options) {
+Result<void> list_attachments(Options const& options) {
     return print_list<Attachment>(options, {.path = "/v1/attachments"}, attachment_table);
 }
 
-Result<void> show(Options const& options, std::string const& name) {
+Result<void> show_attachment(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const id, resolve_attachment(connection, name));
     return print_attachment(connection, options, "/v1/attachments/" + id);
@@ -239,10 +239,10 @@ void add_attachment_commands(CLI::App& app, Session& session) {
 
     auto* const attachment =
         add_group(app, "attachment", "show attachments: which VM has which VF");
-    add_command(*attachment, session, "list", "list all attachments", list);
+    add_command(*attachment, session, "list", "list all attachments", list_attachments);
     auto* const show_command =
         add_named(*attachment, session, "show", "show one attachment with its verification",
-                  attachment_or_vm, show);
+                  attachment_or_vm, show_attachment);
     add_verbose(*show_command, session);
     add_named(*attachment, session, "certificate",
               "show how its VF was detached: what was reset, by whom and when", attachment_or_vm,

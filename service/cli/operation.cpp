@@ -7,11 +7,11 @@
 namespace vfmgr {
 namespace {
 
-Result<void> list(Options const& options) {
+Result<void> list_operations(Options const& options) {
     return print_list<Operation>(options, {.path = "/v1/operations"}, operation_table);
 }
 
-Result<void> show(Options const& options, std::string const& id) {
+Result<void> show_operation(Options const& options, std::string const& id) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const response, connection.send({.path = "/v1/operations/" + id}));
     return print_answer<Operation>(
@@ -19,7 +19,7 @@ Result<void> show(Options const& options, std::string const& id) {
         operation_page);
 }
 
-Result<void> wait(Options const& options, std::string const& id) {
+Result<void> wait_for_operation(Options const& options, std::string const& id) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const done, follow(connection, options, id));
     print(operation_table({done.operation}), done.body, options);
@@ -30,10 +30,10 @@ Result<void> wait(Options const& options, std::string const& id) {
 
 void add_operation_commands(CLI::App& app, Session& session) {
     auto* const op = add_group(app, "op", "show running and finished operations");
-    add_command(*op, session, "list", "list the operations of the last 30 days", list);
+    add_command(*op, session, "list", "list the operations of the last 30 days", list_operations);
     Named const id{"ID", "ID of the operation"};
-    add_named(*op, session, "show", "show one operation with its steps", id, show);
-    add_named(*op, session, "wait", "wait until an operation has ended", id, wait);
+    add_named(*op, session, "show", "show one operation with its steps", id, show_operation);
+    add_named(*op, session, "wait", "wait until an operation has ended", id, wait_for_operation);
 }
 
 }  // namespace vfmgr

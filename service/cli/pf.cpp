@@ -26,11 +26,11 @@ struct SetArguments {
     std::vector<std::string> networks_removed;
 };
 
-Result<void> list(Options const& options) {
+Result<void> list_pfs(Options const& options) {
     return print_list<PfView>(options, {.path = "/v1/pfs"}, pf_table);
 }
 
-Result<void> show(Options const& options, std::string const& name) {
+Result<void> show_pf(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const pci, resolve_pf(connection, name));
     VFMGR_TRY(auto const response, connection.send({.path = "/v1/pfs/" + to_string(pci)}));
@@ -83,7 +83,7 @@ Result<Settled> edit_until_written(Connection const& connection, Options const& 
     }
 }
 
-Result<void> set(Options const& options, SetArguments const& arguments) {
+Result<void> set_pf(Options const& options, SetArguments const& arguments) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const pci, resolve_pf(connection, arguments.pf));
     auto const pf_path = "/v1/pfs/" + to_string(pci);
@@ -186,15 +186,15 @@ void add_set(CLI::App& pf, Session& session) {
         ->excludes(file)
         ->expected(1)
         ->take_all();
-    on_chosen(*command, session, set, arguments);
+    on_chosen(*command, session, set_pf, arguments);
 }
 
 }  // namespace
 
 void add_pf_commands(CLI::App& app, Session& session) {
     auto* const pf = add_group(app, "pf", "show and configure physical functions");
-    add_command(*pf, session, "list", "list the PFs of the host", list);
-    add_named(*pf, session, "show", "show one PF with its VFs", pf_by_any_name, show);
+    add_command(*pf, session, "list", "list the PFs of the host", list_pfs);
+    add_named(*pf, session, "show", "show one PF with its VFs", pf_by_any_name, show_pf);
     add_set(*pf, session);
     Named const by_address{"PF", "PCI address"};
     add_named(*pf, session, "gone", "end the attachments of a PF that is gone", by_address,

@@ -43,7 +43,7 @@ Table table_of(std::vector<RdmaName> const& names) {
     return table;
 }
 
-Result<void> list(Options const& options, RdmaArguments const& arguments) {
+Result<void> list_names(Options const& options, RdmaArguments const& arguments) {
     VFMGR_TRY(auto const names, names_of(options, arguments.source));
     auto const kind = arguments.gids ? checks::RdmaTable::gids : checks::RdmaTable::names;
     print(table_of(names), checks::rdma_table(names, kind), to_json_text(ItemList<RdmaName>{names}),
@@ -61,7 +61,7 @@ void add_rdma_commands(CLI::App& app, Session& session) {
     auto const arguments = std::make_shared<RdmaArguments>();
     command->add_flag("--gids", arguments->gids, "print one line for each GID");
     add_source_options(*command, arguments->source);
-    on_chosen(*command, session, list, arguments);
+    on_chosen(*command, session, list_names, arguments);
     add_rdma_link_commands(*rdma, session);
 }
 
