@@ -26,7 +26,7 @@ using Steady = std::chrono::steady_clock;
 // Longer than a busy host needs for the sessions ahead; after that, this guest reports an error.
 constexpr std::chrono::minutes session_patience{5};
 
-// Of the host, or of a served responder.
+// `Host` is the host, or a served responder.
 template <class Host>
 verify::StreamHost streams_of(Host& host, std::string const& session) {
     return {[&host, session](StreamRequest const& request) {

@@ -65,7 +65,7 @@ void Runs::await_schedule() {
 
 bool Runs::schedule_changed(Control::State const& state) const {
     auto const& run = schedule_.going_on;
-    if (run) return answered(state, *run) || seams().clock.steady_now() >= run->deadline;
+    if (run) return answered(state, *run);  // its deadline expires the watch
     auto const now = seams().clock.now();
     auto const due = first_due(state, schedule_, now);
     if (!due) return schedule_.next.has_value();

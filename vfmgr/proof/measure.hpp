@@ -80,7 +80,7 @@ struct OwnRuns {
 struct Selection {
     std::vector<std::string> tests;  // empty: the profile's
     Profile profile = Profile::default_;
-    // Of each named test's load; absent: its own.
+    // Replace these parts of each named test's load; absent: the test's own.
     std::optional<std::uint32_t> message_bytes{}, depth{}, queue_pairs{};
     std::optional<std::uint64_t> messages{};
     std::optional<double> seconds{};

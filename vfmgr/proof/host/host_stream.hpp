@@ -18,7 +18,7 @@ namespace vfmgr::verify {
 // The host's own results on streams of one kind.
 struct StreamFacts {
     std::uint64_t messages = 0;  // taken or answered; of a transfer: orders carried out
-    // Of kind transfer.
+    // Only transfers count these.
     std::uint64_t bytes_written = 0;  // to the guest's memory
     std::uint64_t bytes_kept = 0;     // read back intact, of data that only the host knows
     PayloadCheck read{};              // sums over all reads; detail of the first bad chunk
