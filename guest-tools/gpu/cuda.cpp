@@ -86,7 +86,7 @@ Result<int> Cuda::attribute(CudaAttribute attribute, CudaDevice device) const {
 Result<std::unique_ptr<Cuda const>> Cuda::open(std::string const& library) {
     VFMGR_TRY(auto opened,
               Library::open(
-                  library, "so no GPU can be queried",
+                  library, ", so no GPU can be queried",
                   "install the package of NVIDIA's driver that contains it: libcuda1 on Debian, "
                   "libnvidia-compute-BRANCH on Ubuntu, nvidia-driver-cuda-libs on RHEL; in a "
                   "container, let NVIDIA's runtime provide it (--gpus all, capability compute)"));

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "guest-tools/gpu/library.hpp"
+#include "api/os/library.hpp"
 
 namespace vfmgr::guest::gpu {
 
@@ -77,7 +77,7 @@ struct CudaAccess {  // CUmemAccessDesc
 static_assert(sizeof(CudaAllocation) == 32 && sizeof(CudaAccess) == 12);
 
 template <class... Arguments>
-using CudaCall = Function<Arguments...>;
+using CudaCall = LibraryFunction<Arguments...>;
 
 // Each member holds the symbol of its name.
 struct CudaCalls {

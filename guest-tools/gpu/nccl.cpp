@@ -17,7 +17,7 @@ std::string nccl_version_text(int code) {
 Result<std::unique_ptr<Nccl const>> Nccl::open(std::string const& library) {
     VFMGR_TRY(
         auto opened,
-        Library::open(library, "so no all-reduce was run",
+        Library::open(library, ", so no all-reduce was run",
                       "install NCCL from NVIDIA's CUDA repository: libnccl2 on Debian and "
                       "Ubuntu, libnccl on RHEL; or name the folder of a Python environment's "
                       "NCCL: LD_LIBRARY_PATH=SITE-PACKAGES/nvidia/nccl/lib vf-guest gpu test"));

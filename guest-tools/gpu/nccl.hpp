@@ -28,7 +28,7 @@ inline constexpr int nccl_float32 = 7;             // ncclDataType_t
 inline constexpr int nccl_sum = 0;                 // ncclRedOp_t
 
 template <class... Arguments>
-using NcclCall = Function<Arguments...>;
+using NcclCall = LibraryFunction<Arguments...>;
 
 // Each member holds the symbol of its name.
 struct NcclCalls {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resolves symbols of a library opened at run time; keeps the name of the first missing one. One
-// thread.
+// Dynamically connected transport (DC) of mlx5 NICs, by libmlx5.so.1. One thread, unless said.
 #pragma once
 
-#include <dlfcn.h>
 #include <infiniband/mlx5dv.h>
 
 #include <string>
@@ -13,27 +11,6 @@
 #include "vfmgr/rdma/queue_pair.hpp"
 
 namespace vfmgr::verify {
-
-class Symbols {
-  public:
-    explicit Symbols(void* library) : library_(library) {}
-    template <class F>
-    Symbols& need(F& slot, char const* name) {
-        maybe(slot, name);
-        if (!slot && missing_.empty()) missing_ = name;
-        return *this;
-    }
-    template <class F>
-    Symbols& maybe(F& slot, char const* name) {
-        slot = reinterpret_cast<F>(::dlsym(library_, name));
-        return *this;
-    }
-    [[nodiscard]] std::string const& missing() const { return missing_; }
-
-  private:
-    void* library_;
-    std::string missing_;
-};
 
 // The functions used of libmlx5.so.1, opened at run time: it serves one maker's NICs, so nothing
 // links against it. It is never closed: libibverbs has the same file open as the devices' provider.

@@ -10,11 +10,11 @@
 
 #include "api/types/problem.hpp"
 
-namespace vfmgr::guest::gpu {
+namespace vfmgr {
 
 class Library {
   public:
-    // Fails with not_found. `consequence` ends the detail: "so no GPU can be queried".
+    // Fails with not_found. `consequence` ends the detail: ", so no GPU can be queried".
     [[nodiscard]] static Result<Library> open(std::string const& name, std::string_view consequence,
                                               std::string remedy);
 
@@ -49,9 +49,9 @@ class Library {
 
 // A function of such a library that returns a number, 0 on success; may be missing.
 template <class... Arguments>
-class Function {
+class LibraryFunction {
   public:
-    Function(Library::Symbol symbol) : name_(symbol.name), address_(symbol) {}
+    LibraryFunction(Library::Symbol symbol) : name_(symbol.name), address_(symbol) {}
     [[nodiscard]] char const* name() const { return name_; }
     [[nodiscard]] explicit operator bool() const { return address_ != nullptr; }
     int operator()(Arguments... arguments) const { return address_(arguments...); }
@@ -61,4 +61,4 @@ class Function {
     int (*address_)(Arguments...);
 };
 
-}  // namespace vfmgr::guest::gpu
+}  // namespace vfmgr
