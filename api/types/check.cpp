@@ -45,8 +45,6 @@ CheckResult worst(CheckReport const& report) {
     return result;
 }
 
-template struct Json<Remedy>;
-template struct Json<Evidence>;
 template struct Json<Finding>;
 template struct Json<CheckReport>;
 

@@ -70,8 +70,6 @@ struct CheckReport {
 // Returns the worst result: `failed` before `warning` before the rest.
 [[nodiscard]] CheckResult worst(CheckReport const& report);
 
-extern template struct Json<Remedy>;
-extern template struct Json<Evidence>;
 extern template struct Json<Finding>;
 extern template struct Json<CheckReport>;
 

@@ -122,8 +122,6 @@ void check(JsonReader& reader, FirmwareRequest const& request) {
 }
 
 template struct Json<FirmwareSettings>;
-template struct Json<FirmwareTool>;
-template struct Json<DevlinkParameter>;
 template struct Json<FirmwareCard>;
 template struct Json<FirmwareTries>;
 template struct Json<FirmwareView>;

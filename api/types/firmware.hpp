@@ -119,8 +119,6 @@ struct FirmwareRequest {
 };
 
 extern template struct Json<FirmwareSettings>;
-extern template struct Json<FirmwareTool>;
-extern template struct Json<DevlinkParameter>;
 extern template struct Json<FirmwareCard>;
 extern template struct Json<FirmwareTries>;
 extern template struct Json<FirmwareView>;

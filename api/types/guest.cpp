@@ -175,7 +175,6 @@ template struct Json<GuestConfig>;
 template struct Json<RunRequest>;
 template struct Json<QueuePairEnd>;
 template struct Json<SessionRequest>;
-template struct Json<MemoryRegion>;
 template struct Json<SessionOffer>;
 template struct Json<GuestReport>;
 
@@ -253,7 +252,6 @@ void check(JsonReader& reader, StreamRequest const& request) {
     if (!transfers && request.dct) reader.complain("dct", "must be left out for this kind");
 }
 
-template struct Json<DcTargetEnd>;
 template struct Json<StreamRequest>;
 template struct Json<StreamOffer>;
 
@@ -347,7 +345,6 @@ void check(JsonReader& reader, RemotePermit const& permit) {
 
 template void Json<ResponderTarget>::read(JsonReader&, ResponderTarget&);
 template struct Json<ResponderInfo>;
-template struct Json<RemotePermit>;
 template struct Json<SessionOpening>;
 
 }  // namespace vfmgr

@@ -124,7 +124,6 @@ extern template struct Json<GuestConfig>;
 extern template struct Json<RunRequest>;
 extern template struct Json<QueuePairEnd>;
 extern template struct Json<SessionRequest>;
-extern template struct Json<MemoryRegion>;
 extern template struct Json<SessionOffer>;
 extern template struct Json<GuestReport>;
 
@@ -204,7 +203,6 @@ struct StreamOffer {
     bool operator==(StreamOffer const&) const = default;
 };
 
-extern template struct Json<DcTargetEnd>;
 extern template struct Json<StreamRequest>;
 extern template struct Json<StreamOffer>;
 
@@ -261,7 +259,6 @@ struct SessionOpening {
 
 extern template void Json<ResponderTarget>::read(JsonReader&, ResponderTarget&);
 extern template struct Json<ResponderInfo>;
-extern template struct Json<RemotePermit>;
 extern template struct Json<SessionOpening>;
 
 }  // namespace vfmgr

@@ -15,7 +15,8 @@ class JsonReader;
 
 // Both are made from `fields(f, value)`, a template in T's .cpp that names each member once, and
 // from `check(reader, value)`, if there is one: rules between members, or values made from several.
-// T's .cpp ends with `template struct Json<T>;`; T's header declares it extern.
+// T's .cpp ends with `template struct Json<T>;`, which T's header declares extern. A type that only
+// members of other types in the same .cpp have needs neither.
 template <class T>
 struct Json {
     static void write(nlohmann::json& out, T const& value);

@@ -45,10 +45,7 @@ void fields(F& f, V& dry_run) {
     f.maybe("attachment", dry_run.attachment);
 }
 
-template struct Json<PlannedStep>;
-template struct Json<PlanView>;
 template struct Json<DryRun>;
-template struct Json<OperationStep>;
 template struct Json<Operation>;
 
 template <class F, Of<HistoryEvent> V>

@@ -81,10 +81,7 @@ struct DryRun {
     bool operator==(DryRun const&) const = default;
 };
 
-extern template struct Json<PlannedStep>;
-extern template struct Json<PlanView>;
 extern template struct Json<DryRun>;
-extern template struct Json<OperationStep>;
 extern template struct Json<Operation>;
 
 // An event in the life of a PF or one of its VFs. Events are kept in the order of observation,

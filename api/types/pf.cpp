@@ -218,7 +218,6 @@ void check(JsonReader& reader, PfSpec const& spec) {
         check_networks(reader, spec.networks);
 }
 
-template struct Json<VfioVariant>;
 template struct Json<PfInfo>;
 template struct Json<Network>;
 template struct Json<PfSpec>;

@@ -114,7 +114,6 @@ struct PfSpec {
 
 [[nodiscard]] Network const* find_network(PfSpec const& spec, std::string_view name);
 
-extern template struct Json<VfioVariant>;
 extern template struct Json<PfInfo>;
 extern template struct Json<Network>;
 extern template struct Json<PfSpec>;

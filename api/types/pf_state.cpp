@@ -121,12 +121,7 @@ void fields(F& f, V& request) {
 
 template struct Json<InterfaceId>;
 template struct Json<VfResetMethods>;
-template struct Json<PeerEntry>;
-template struct Json<ClosedVm>;
-template struct Json<RdmaListener>;
-template struct Json<HostInterface>;
 template struct Json<PfState>;
-template struct Json<PfStandingView>;
 template struct Json<PfView>;
 template struct Json<RekeyRequest>;
 

@@ -115,14 +115,9 @@ struct RekeyRequest {
 extern template struct Json<InterfaceId>;
 extern template struct Json<VfResetMethods>;
 void append_json(std::string& text, VfResetMethods const& vf);
-extern template struct Json<PeerEntry>;
-extern template struct Json<ClosedVm>;
-extern template struct Json<RdmaListener>;
-extern template struct Json<HostInterface>;
 // A HostInterface is read without its PF, which PfState adds.
 // {"info": …, "vfs": […], "interfaces": […], "stale": …, "stale_reason": …, "stuck": …, …}
 extern template struct Json<PfState>;
-extern template struct Json<PfStandingView>;
 extern template struct Json<PfView>;
 extern template struct Json<RekeyRequest>;
 

@@ -44,7 +44,6 @@ void fields(F& f, V& name) {
     f.value("gids", name.gids);
 }
 
-template struct Json<RdmaGid>;
 template struct Json<RdmaName>;
 
 namespace {
@@ -125,7 +124,6 @@ void check(JsonReader& reader, RdmaLinkSpec const& spec) {
 
 template struct Json<RdmaLinkSpec>;
 template struct Json<SoftRdmaLink>;
-template struct Json<RdmaUser>;
 template struct Json<ObservedRdmaLink>;
 template struct Json<RdmaLink>;
 

@@ -57,7 +57,6 @@ struct RdmaName {
     bool operator==(RdmaName const&) const = default;
 };
 
-extern template struct Json<RdmaGid>;
 extern template struct Json<RdmaName>;
 
 // RDMA in software on a network device: SoftRoCE (rxe) or iWARP (siw); desired and observed.
@@ -124,7 +123,6 @@ struct RdmaLink {
 
 extern template struct Json<RdmaLinkSpec>;
 extern template struct Json<SoftRdmaLink>;
-extern template struct Json<RdmaUser>;
 extern template struct Json<ObservedRdmaLink>;
 extern template struct Json<RdmaLink>;
 

@@ -77,9 +77,6 @@ struct GpuNicPair {
     bool operator==(GpuNicPair const&) const = default;
 };
 
-extern template struct Json<PciPort>;
-extern template struct Json<PciPlace>;
-extern template struct Json<AttachedFunction>;
 extern template struct Json<HostTopology>;
 extern template struct Json<GpuNicPair>;
 

@@ -60,8 +60,6 @@ void fields(F& f, V& verification) {
 }
 
 template struct Json<Counter>;
-template struct Json<Loss>;
-template struct Json<Warning>;
 template struct Json<TestResult>;
 template struct Json<Verification>;
 

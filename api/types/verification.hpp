@@ -89,8 +89,6 @@ struct Verification {
 };
 
 extern template struct Json<Counter>;
-extern template struct Json<Loss>;
-extern template struct Json<Warning>;
 extern template struct Json<TestResult>;
 extern template struct Json<Verification>;
 

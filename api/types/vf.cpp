@@ -116,9 +116,7 @@ void fields(F& f, V& view) {
 }
 
 template struct Json<VfCounters>;
-template struct Json<VfioHolder>;
 template struct Json<VfState>;
-template struct Json<VfQuarantine>;
 template struct Json<VfView>;
 
 }  // namespace vfmgr

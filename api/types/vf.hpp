@@ -152,9 +152,7 @@ struct VfView {
 };
 
 extern template struct Json<VfCounters>;
-extern template struct Json<VfioHolder>;
 extern template struct Json<VfState>;
-extern template struct Json<VfQuarantine>;
 extern template struct Json<VfView>;
 
 }  // namespace vfmgr

@@ -28,7 +28,6 @@ void fields(F& f, V& vm) {
     f.value("hostdev_networks", vm.hostdev_networks);
 }
 
-template struct Json<VmHostdev>;
 template struct Json<VmInfo>;
 
 }  // namespace vfmgr

@@ -42,7 +42,6 @@ struct VmInfo {
     bool operator==(VmInfo const&) const = default;
 };
 
-extern template struct Json<VmHostdev>;
 extern template struct Json<VmInfo>;
 
 }  // namespace vfmgr

@@ -35,7 +35,6 @@ void fields(F& f, V& link) {
     f.value("revision", link.revision);
 }
 
-template struct Json<PfBase>;
 template struct Json<DesiredPf>;
 template struct Json<Quarantine>;
 template struct Json<DesiredRdmaLink>;

@@ -61,7 +61,6 @@ struct DesiredState {
     bool operator==(DesiredState const&) const = default;
 };
 
-extern template struct Json<PfBase>;
 extern template struct Json<DesiredPf>;
 extern template struct Json<Quarantine>;
 extern template struct Json<DesiredRdmaLink>;

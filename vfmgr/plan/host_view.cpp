@@ -35,7 +35,6 @@ void fields(F& f, V& network) {
     f.value("observed_at", network.observed_at);
 }
 
-template struct Json<NetdevState>;
 template struct Json<HostNetworkView>;
 
 PfState const* find_pf(HostView const& view, PciAddress const& pf) {

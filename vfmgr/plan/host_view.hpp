@@ -41,7 +41,6 @@ struct HostNetworkView {
     bool operator==(HostNetworkView const&) const = default;
 };
 
-extern template struct Json<NetdevState>;
 extern template struct Json<HostNetworkView>;
 
 // The observed state of the host: an immutable snapshot of kernel and hypervisor, read by the

@@ -200,6 +200,4 @@ void read(JsonReader& reader, Step& step) {
     if (reader.clean() && !read_named(name, reader, step)) reader.complain("step", "names no step");
 }
 
-template struct Json<VfChange>;
-
 }  // namespace vfmgr

@@ -240,7 +240,6 @@ template <class S>
 // "vlan 100 qos 0 802.1q, mac 52:54:00:11:22:33, trust on".
 [[nodiscard]] std::string settings_sentence(VfSpec const& settings);
 
-extern template struct Json<VfChange>;
 // {"step": "reset_vf", "vf": …}
 void to_json(nlohmann::json& out, Step const& step);
 void append_json(std::string& text, VfChange const& change);
