@@ -37,14 +37,12 @@ struct Remedy {
     BlastRadius blast_radius = BlastRadius::none;
     std::string note{};  // a step without a command: "enable VT-d in the firmware's set-up"
     std::vector<std::string> drain{};  // VMs that hold VFs; commands are shown once there are none
-    bool operator==(Remedy const&) const = default;
 };
 
 // Where it was read (a path, a command or a netlink request), and what was there.
 struct Evidence {
     std::string source;
     std::string text;
-    bool operator==(Evidence const&) const = default;
 };
 
 struct Finding {
@@ -54,7 +52,6 @@ struct Finding {
     std::string detail;  // one sentence
     std::vector<Evidence> evidence{};
     std::optional<Remedy> remedy{};  // for failed and warning
-    bool operator==(Finding const&) const = default;
 };
 
 enum class CheckedMachine { host, guest };
@@ -64,7 +61,6 @@ struct CheckReport {
     Time collected_at{};
     std::string kernel;             // release; empty if unknown
     std::vector<Finding> findings;  // in the rules' order
-    bool operator==(CheckReport const&) const = default;
 };
 
 // Returns the worst result: `failed` before `warning` before the rest.

@@ -20,14 +20,12 @@ struct About {
     std::string api;                    // "v1"
     std::vector<std::string> features;  // what this version can do
     std::vector<std::string> links;     // paths
-    bool operator==(About const&) const = default;
 };
 
 struct ReadinessView {
     bool ready = false;
     std::vector<std::string> not_ready;  // what can't be read
     std::uint64_t drift = 0;             // differences between host and desired state
-    bool operator==(ReadinessView const&) const = default;
 };
 
 // Each role includes those before it: read; attach and detach; PF specs, quarantine, tokens.
@@ -38,7 +36,6 @@ struct TokenRequest {
     Role role = Role::viewer;
     std::string description;
     std::optional<std::uint32_t> days;  // until it expires; absent: never
-    bool operator==(TokenRequest const&) const = default;
 };
 
 // A token without its secret.
@@ -48,14 +45,12 @@ struct TokenView {
     std::string description;
     Time created_at{};
     std::optional<Time> expires_at;
-    bool operator==(TokenView const&) const = default;
 };
 
 // The answer that creates a token, and the only one with its secret.
 struct NewTokenView {
     TokenView view;
     std::string token;
-    bool operator==(NewTokenView const&) const = default;
 };
 
 struct AuditEntry {

@@ -109,13 +109,11 @@ struct FirmwareView {
     std::optional<FirmwarePending> pending;  // absent: unknown
     std::vector<std::string> in_use;         // uses of the card's VFs, one sentence each
     std::optional<FirmwareTries> tries;
-    bool operator==(FirmwareView const&) const = default;
 };
 
 // The body of a change request.
 struct FirmwareRequest {
     FirmwareSettings settings;
-    bool operator==(FirmwareRequest const&) const = default;
 };
 
 extern template struct Json<FirmwareSettings>;

@@ -66,19 +66,16 @@ struct Operation {
 // A plan as a client reads it. Its steps have more members, those of each kind of step.
 struct PlannedStep {
     std::string sentence;
-    bool operator==(PlannedStep const&) const = default;
 };
 struct PlanView {
     std::vector<PlannedStep> steps;
     std::vector<std::string> blast_radius;  // who and what is affected
     std::vector<std::string> notes;         // what was chosen
-    bool operator==(PlanView const&) const = default;
 };
 // The answer to a dry run.
 struct DryRun {
     PlanView plan;
     std::optional<Attachment> attachment;  // as it would be
-    bool operator==(DryRun const&) const = default;
 };
 
 extern template struct Json<DryRun>;

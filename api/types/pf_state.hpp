@@ -94,7 +94,6 @@ struct PfStandingView {
     Standing is = Standing::unknown;
     std::optional<std::string> detail;  // absent: nothing is wrong
     std::optional<std::string> remedy;
-    bool operator==(PfStandingView const&) const = default;
 };
 
 struct PfView {
@@ -103,13 +102,11 @@ struct PfView {
     PfStandingView standing;
     std::optional<PfSpec> spec;  // absent: the PF is only observed
     std::uint64_t revision = 0;  // of the spec
-    bool operator==(PfView const&) const = default;
 };
 
 // The body of a request to move what is stored of a PF to another address.
 struct RekeyRequest {
     PciAddress to;
-    bool operator==(RekeyRequest const&) const = default;
 };
 
 extern template struct Json<InterfaceId>;

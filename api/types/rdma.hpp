@@ -68,7 +68,6 @@ enum class SoftRdmaType { rxe, siw };
 struct RdmaLinkSpec {
     SoftRdmaType type = SoftRdmaType::rxe;
     std::string ifname;
-    bool operator==(RdmaLinkSpec const&) const = default;
 };
 struct SoftRdmaLink {
     std::string name;  // the RDMA device's
@@ -118,7 +117,6 @@ struct RdmaLink {
     std::uint64_t revision = 0;           // ETag; 0: not requested from vfmgr
     std::optional<RdmaLinkSpec> desired;  // absent: not managed by vfmgr
     std::optional<ObservedRdmaLink> observed;
-    bool operator==(RdmaLink const&) const = default;
 };
 
 extern template struct Json<RdmaLinkSpec>;
@@ -142,7 +140,6 @@ struct InteropRequest {
     std::uint32_t seconds = 600;                // 1..3600
     InteropTest test = InteropTest::one_sided;  // what perftest measures
     std::uint32_t message_bytes = 8 << 20;      // the longest; for write_echo: exactly this
-    bool operator==(InteropRequest const&) const = default;
 };
 
 struct InteropWindow {

@@ -74,7 +74,6 @@ struct GpuNicPair {
     bool nccl_uses_gpudirect = false;
     std::string because;
     std::string remedy;
-    bool operator==(GpuNicPair const&) const = default;
 };
 
 extern template struct Json<HostTopology>;
@@ -128,7 +127,6 @@ struct GpuTestReport {
     std::vector<TestResult> tests;
     Time started_at{};
     Time finished_at{};
-    bool operator==(GpuTestReport const&) const = default;
 };
 
 extern template struct Json<GpuInfo>;

@@ -139,7 +139,6 @@ struct VfQuarantine {
     std::vector<std::string> residue;
     std::string vm;  // that had it
     Time since{};
-    bool operator==(VfQuarantine const&) const = default;
 };
 
 // What is observed of a VF, with what the daemon knows of it: the answer of a GET.
@@ -148,7 +147,6 @@ struct VfView {
     std::optional<std::string> attachment;  // its id
     std::optional<std::string> vm;          // that has it
     std::optional<VfQuarantine> quarantine;
-    bool operator==(VfView const&) const = default;
 };
 
 extern template struct Json<VfCounters>;

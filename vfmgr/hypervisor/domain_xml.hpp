@@ -30,7 +30,6 @@ struct DomainBus {
     std::string model;                   // "pcie-root-port"
     std::optional<PciAddress> at{};      // the controller's own address; absent for a root
     std::optional<std::uint8_t> root{};  // a root's number in the VM
-    bool operator==(DomainBus const&) const = default;
 };
 
 struct DomainXml {
@@ -45,7 +44,6 @@ struct DomainXml {
     std::vector<PciAddress> guest_addresses;  // taken in the guest, ascending
     std::uint32_t unplaced_devices = 0;       // that will need a PCI place and have none yet
     std::uint32_t free_ports = 0;             // that can take a device plugged in
-    bool operator==(DomainXml const&) const = default;
 };
 
 [[nodiscard]] Result<DomainXml> parse_domain_xml(std::string_view xml);

@@ -37,7 +37,6 @@ struct Neighbour {
     IpAddress address;
     std::optional<MacAddress> mac;
     std::uint16_t state = 0;  // NUD_REACHABLE 2, NUD_STALE 4, NUD_FAILED 32, NUD_PERMANENT 128
-    bool operator==(Neighbour const&) const = default;
 };
 
 [[nodiscard]] bool permanent(Neighbour const& neighbour);
@@ -71,7 +70,6 @@ struct IpRoute {
     std::optional<IpAddress> source;
     std::optional<IpAddress> gateway;
     std::uint8_t protocol = 0;
-    bool operator==(IpRoute const&) const = default;
 };
 
 // A route to one address on a link, for a peer of the host interface.

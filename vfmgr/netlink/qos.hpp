@@ -26,7 +26,6 @@ struct DcbEts {
     std::array<std::uint8_t, dcb_priorities>
         algorithm{};  // of each class: 0 strict, 2 by bandwidth
     std::array<std::uint8_t, dcb_priorities> bandwidth{};  // of each class, percent
-    bool operator==(DcbEts const&) const = default;
 };
 
 inline constexpr std::uint8_t dcb_selects_dscp = 5;  // IEEE_8021QAZ_APP_SEL_DSCP
@@ -34,7 +33,6 @@ struct DcbApp {
     std::uint8_t selector = 0;
     std::uint8_t priority = 0;
     std::uint16_t protocol = 0;  // with dcb_selects_dscp: the DSCP
-    bool operator==(DcbApp const&) const = default;
 };
 
 struct Dcb {
@@ -42,7 +40,6 @@ struct Dcb {
     std::optional<DcbPfc> pfc;  // absent: the driver does not report it
     std::optional<DcbEts> ets;
     std::vector<DcbApp> apps;
-    bool operator==(Dcb const&) const = default;
 };
 // mlx5 takes a packet's priority from its DSCP while any entry for a DSCP exists, and from its VLAN
 // tag otherwise (drivers/net/ethernet/mellanox/mlx5/core/en_dcbnl.c).

@@ -26,7 +26,6 @@ struct RdmaDevice {
     std::string protocol;               // "roce", "ib", "iw"; empty when not reported
     std::optional<std::string> driver;  // "rxe", "siw", "mlx5"; absent: unknown to us, or no uverbs
     std::vector<RdmaPort> ports;
-    bool operator==(RdmaDevice const&) const = default;
 };
 
 [[nodiscard]] Result<std::vector<RdmaDevice>> list_rdma_devices(NlSocket& rdma, Deadline deadline);

@@ -23,7 +23,6 @@ struct Drift {
     std::string sentence;  // "VF 2, attached to VM a, is gone"
     std::optional<std::string> attachment;
     std::optional<std::string> vm;
-    bool operator==(Drift const&) const = default;
 };
 [[nodiscard]] std::string key_of(Drift const& drift);  // Identifies the drift, whatever its value.
 

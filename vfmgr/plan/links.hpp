@@ -15,14 +15,12 @@ namespace vfmgr {
 struct DesiredPeer {
     MacAddress mac;
     IpAddress source;
-    bool operator==(DesiredPeer const&) const = default;
 };
 
 struct DesiredInterface {
     std::uint32_t mtu = 0;
     std::vector<IpAddress> addresses;
     std::map<IpAddress, DesiredPeer> peers;
-    bool operator==(DesiredInterface const&) const = default;
 };
 
 struct DesiredLinks {
@@ -30,7 +28,6 @@ struct DesiredLinks {
     std::uint32_t mtu = 0;
     bool rxe = false;
     std::map<InterfaceId, DesiredInterface> interfaces;  // always holds the untagged one
-    bool operator==(DesiredLinks const&) const = default;
 };
 
 // Returns what `attachments` (all on one PF, with spec and base from `pf`) need. Without

@@ -21,7 +21,6 @@ struct PfStanding {
     std::optional<PfIdentity> other;   // identity of another device at its address
     std::optional<PciAddress> now_at;  // the other address at which the PF is
     std::optional<PciAddress> was_at;  // the address under which the store has this PF
-    bool operator==(PfStanding const&) const = default;
 };
 
 // Returns `gone` only when the whole host was observed.

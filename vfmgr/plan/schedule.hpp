@@ -27,7 +27,6 @@ struct DueVerification {
 struct Hindrance {
     std::string detail;
     std::string remedy;
-    bool operator==(Hindrance const&) const = default;
 };
 // Over a VF of such a PF nothing can be verified, regardless of the caller and the VM's state.
 [[nodiscard]] std::optional<Hindrance> verification_hindrance(PfInfo const& pf);
