@@ -27,10 +27,6 @@ void fields(F& f, V& spec) {
 
 namespace {
 
-void write_spec(nlohmann::json& out, AttachmentSpec const& spec) {
-    out = spec;
-}
-
 // The spec was checked when it was accepted. A later vfmgr with stricter rules must still be able
 // to open the store.
 void read_stored_spec(JsonReader& reader, AttachmentSpec& spec) {
@@ -64,15 +60,15 @@ void check_network(JsonReader& reader, AttachmentSpec const& spec) {
 template <class F, Of<Attachment> V>
 void fields(F& f, V& attachment) {
     f.value("id", attachment.id);
-    f.with("spec", attachment.spec, write_spec, read_stored_spec);
+    f.read_by("spec", attachment.spec, read_stored_spec);
     f.value("vf", attachment.vf);
     f.value("vf_pci", attachment.vf_pci);
     f.defaulted("driver", attachment.driver);  // absent in older attachments in the store
     f.value("vm_uuid", attachment.vm_uuid);
     f.value("vm", attachment.vm);
     // Resolved settings may hold observed values, so the rules for requested values don't apply.
-    f.with("settings", attachment.settings, known_to_json, read_reported);
-    f.with("baseline", attachment.baseline, known_to_json, read_reported);
+    f.read_by("settings", attachment.settings, read_reported);
+    f.read_by("baseline", attachment.baseline, read_reported);
     f.nullable("address", attachment.address);
     f.value("live", attachment.live);
     f.value("config", attachment.config);
@@ -139,8 +135,8 @@ void fields(F& f, V& reset) {
 
 template <class F, Of<Restored> V>
 void fields(F& f, V& restored) {
-    f.with("was", restored.was, known_to_json, read_reported);
-    f.with("is", restored.is, known_to_json, read_reported);
+    f.read_by("was", restored.was, read_reported);
+    f.read_by("is", restored.is, read_reported);
 }
 
 template <class F, Of<RotatedAddresses> V>
@@ -156,7 +152,7 @@ void fields(F& f, V& certificate) {
     f.value("vf_pci", certificate.vf_pci);
     f.value("attachment", certificate.attachment);
     f.value("vm", certificate.vm);
-    f.with("settings", certificate.settings, known_to_json, read_reported);
+    f.read_by("settings", certificate.settings, read_reported);
     f.nullable("driver", certificate.driver);
     f.value("observed_at", certificate.observed_at);
     // Certificates from earlier vfmgrds have none of these.

@@ -64,10 +64,10 @@ class JsonWriter {
         out_[key] = value ? encode(*value) : nlohmann::json(nullptr);
     }
 
-    // Uses the given functions, for a type with more than one way to be written and read.
-    template <class T, class Write, class Read>
-    void with(char const* key, T const& value, Write write, Read) {
-        write(out_[key], value);
+    // For a type with more than one way to be read.
+    template <class T, class Read>
+    void read_by(char const* key, T const& value, Read) {
+        this->value(key, value);
     }
     // Writes the value's members as this object's own.
     template <class T>
@@ -133,12 +133,12 @@ class JsonReader {
             decode_into(*found, key, out);
     }
 
-    template <class T, class Write, class Read>
-    void with(char const* key, T& out, Write, Read read_with) {
+    template <class T, class Read>
+    void read_by(char const* key, T& out, Read read) {
         auto const* found = find(key);
         if (!found) return complain_missing(key);
         JsonReader nested(*found, pointer_ + "/" + key, violations_, unknown_);
-        read_with(nested, out);
+        read(nested, out);
         nested.finish();
     }
 
@@ -208,15 +208,15 @@ class JsonReader {
         if constexpr (std::is_same_v<T, nlohmann::json>)
             out = in;
         else if constexpr (std::is_same_v<T, bool>)
-            decode_bool(in, key, out);
+            take(in.is_boolean(), in, key, out, "must be true or false");
         else if constexpr (std::is_integral_v<T>)
             decode_integer(in, key, out);
         else if constexpr (std::is_floating_point_v<T>)
-            decode_number(in, key, out);
+            take(in.is_number(), in, key, out, "must be a number");
         else if constexpr (std::is_enum_v<T>)
             decode_enum(in, key, out);
         else if constexpr (std::is_same_v<T, std::string>)
-            decode_string(in, key, out);
+            take(in.is_string(), in, key, out, "must be a string");
         else if constexpr (std::is_same_v<T, Time>)
             decode_time(in, key, out);
         else if constexpr (std::is_same_v<T, Error>)
@@ -250,11 +250,13 @@ class JsonReader {
             if (decode(item, key + "/" + pointer_token(name), value)) out[name] = std::move(value);
         }
     }
-    void decode_bool(nlohmann::json const& in, std::string const& key, bool& out) {
-        if (in.is_boolean())
-            out = in.get<bool>();
+    template <class T>
+    void take(bool fits, nlohmann::json const& in, std::string const& key, T& out,
+              char const* rule) {
+        if (fits)
+            out = in.get<T>();
         else
-            complain(key, "must be true or false");
+            complain(key, rule);
     }
     template <class T>
     void decode_integer(nlohmann::json const& in, std::string const& key, T& out) {
@@ -271,24 +273,11 @@ class JsonReader {
             complain(key, fmt::format("must be a whole number from {} to {}", low, high));
     }
     template <class T>
-    void decode_number(nlohmann::json const& in, std::string const& key, T& out) {
-        if (in.is_number())
-            out = in.get<T>();
-        else
-            complain(key, "must be a number");
-    }
-    template <class T>
     void decode_enum(nlohmann::json const& in, std::string const& key, T& out) {
         if (in.is_string())
             if (auto value = enum_value<T>(in.get_ref<std::string const&>()))
                 return void(out = *value);
         complain(key, "must be one of " + enum_choices<T>());
-    }
-    void decode_string(nlohmann::json const& in, std::string const& key, std::string& out) {
-        if (in.is_string())
-            out = in.get<std::string>();
-        else
-            complain(key, "must be a string");
     }
     void decode_time(nlohmann::json const& in, std::string const& key, Time& out) {
         if (in.is_string())

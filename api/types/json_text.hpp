@@ -40,10 +40,9 @@ class JsonText {
         name(key);
         out_ += "null";
     }
-    template <class T, class Write, class Read>
-    void with(char const* key, T const& value, Write write, Read) {
-        name(key);
-        write(out_, value);
+    template <class T, class Read>
+    void read_by(char const* key, T const& value, Read) {
+        this->value(key, value);
     }
 
     template <class T>

@@ -58,10 +58,6 @@ void check(JsonReader& reader, VfSpec const& spec) {
         reader.complain("msix_vectors", fmt::format("must not exceed {}", msix_vectors_max));
 }
 
-void known_to_json(nlohmann::json& out, VfSpec const& spec) {
-    Json<VfSpec>::write(out, spec);
-}
-
 void read_reported(JsonReader& reader, VfSpec& spec) {
     for_each_member([&](VfAttribute attribute, auto member) {
         reader.nullable(enum_name(attribute).data(), spec.*member);
@@ -95,7 +91,7 @@ void fields(F& f, V& vf) {
     f.nullable("driver", vf.driver);
     f.nullable("iommu_group", vf.iommu_group);
     f.nullable("ifname", vf.ifname);
-    f.with("settings", vf.settings, known_to_json, read_reported);
+    f.read_by("settings", vf.settings, read_reported);
     f.defaulted("holders", vf.holders);
 }
 

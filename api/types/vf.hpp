@@ -98,9 +98,8 @@ void for_each_member(F f) {
 extern template struct Json<VfSpec>;  // reads with the rules for requested values
 void append_json(std::string& text, VfSpec const& spec);  // the same members
 
-// The same members as reported values: unreported ones are omitted. No rules apply, because a
-// driver may well report the zero MAC. An earlier vfmgr wrote null for unreported values.
-void known_to_json(nlohmann::json& out, VfSpec const& spec);
+// Reads the same members as reported values. No rules apply, because a driver may well report the
+// zero MAC. An earlier vfmgr wrote null for unreported values, which are omitted now.
 void read_reported(JsonReader& reader, VfSpec& spec);
 
 // The state of a VF, as reported by sysfs and rtnetlink. A value that the driver does not report is

@@ -7,15 +7,6 @@ namespace vfmgr {
 
 namespace {
 
-// A restored value may be what a driver reported, the zero MAC for example: the rules for requested
-// values do not apply.
-constexpr auto write_settings = []<class Out>(Out& out, VfSpec const& settings) {
-    if constexpr (std::is_same_v<Out, std::string>)
-        append_json(out, settings);
-    else
-        Json<VfSpec>::write(out, settings);
-};
-
 // Writes a JsonWriter or a JsonText: the step's name, then its members.
 template <class Writer, class Out>
 void write(Out& out, Step const& step) {
@@ -58,7 +49,9 @@ concept OneOf = (Of<V, T> || ...);
 template <class F, Of<VfChange> V>
 void fields(F& f, V& change) {
     f.value("index", change.index);
-    f.with("settings", change.settings, write_settings, read_reported);
+    // A restored value may be what a driver reported, the zero MAC for example: the rules for
+    // requested values do not apply.
+    f.read_by("settings", change.settings, read_reported);
 }
 
 template <class F, Of<SetNumVfs> V>
