@@ -72,7 +72,6 @@ std::optional<Netdev> parse_netdev(ByteView payload) {
     netdev.hardware_type = header->ifi_type;
     netdev.up = (header->ifi_flags & static_cast<unsigned>(IFF_UP)) != 0;
     netdev.carrier = attributes.value<std::uint8_t>(IFLA_CARRIER).value_or(0) != 0;
-    netdev.operstate = attributes.value<std::uint8_t>(IFLA_OPERSTATE).value_or(0);
     netdev.mtu = attributes.value<std::uint32_t>(IFLA_MTU).value_or(0);
     netdev.group = attributes.value<std::uint32_t>(IFLA_GROUP).value_or(0);
     netdev.controller_ifindex = attributes.value<int>(IFLA_MASTER);

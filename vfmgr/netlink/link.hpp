@@ -23,7 +23,6 @@ struct Netdev {
     std::uint32_t mtu = 0;
     bool up = false;                            // IFF_UP, administratively
     bool carrier = false;                       // IFLA_CARRIER
-    std::uint8_t operstate = 0;                 // IF_OPER_UP is 6
     std::optional<MacAddress> mac;              // absent on IPoIB (20-byte address)
     std::optional<MacAddress> permanent_mac{};  // the hardware's; absent where it has none
     std::string parent_device;   // "0000:01:00.0"; empty for virtual ones and before Linux 5.14

@@ -100,8 +100,7 @@ std::optional<Qdisc> parse_qdisc(ByteView payload) {
     auto kind = attributes.text(TCA_KIND);
     if (!kind || kind->empty()) return std::nullopt;
     auto const counted = attributes.nested(TCA_STATS2).value<gnet_stats_queue>(TCA_STATS_QUEUE);
-    return Qdisc{header->tcm_ifindex, std::move(*kind), header->tcm_handle,
-                 counted ? counted->drops : 0};
+    return Qdisc{header->tcm_ifindex, std::move(*kind), counted ? counted->drops : 0};
 }
 
 Result<std::vector<Qdisc>> list_qdiscs(NlSocket& socket, Deadline deadline) {

@@ -15,9 +15,7 @@ namespace vfmgr {
 inline constexpr std::size_t dcb_priorities = 8;
 
 struct DcbPfc {
-    std::uint8_t capacity = 0;  // how many priorities can be lossless at once
-    std::uint8_t enabled = 0;   // bit n: priority n is lossless
-    std::uint16_t delay = 0;    // of the cable, in bit times
+    std::uint8_t enabled = 0;  // bit n: priority n is lossless
     bool operator==(DcbPfc const&) const = default;
 };
 

@@ -56,7 +56,7 @@ TEST(ParseDcb, ReadsLosslessPrioritiesAndWhatHasThem) {
     auto const dcb = parse_dcb(bytes.view());
     ASSERT_TRUE(dcb);
     EXPECT_EQ(dcb->ifname, "ens1f0");
-    EXPECT_EQ(dcb->pfc, (DcbPfc{8, 0x08, 7}));
+    EXPECT_EQ(dcb->pfc, (DcbPfc{0x08}));
     ASSERT_TRUE(dcb->ets);
     EXPECT_EQ(dcb->ets->traffic_class[5], 5);
     EXPECT_EQ(dcb->ets->algorithm[3], 2);

@@ -33,7 +33,7 @@ TEST(ParseQdisc, ReadsKindAndDrops) {
                            .add(header)
                            .text(TCA_KIND, "ingress")
                            .nest(TCA_STATS2, Bytes().put(TCA_STATS_QUEUE, counted));
-    EXPECT_EQ(parse_qdisc(bytes.view()), (Qdisc{7, "ingress", 0xffff0000, 12}));
+    EXPECT_EQ(parse_qdisc(bytes.view()), (Qdisc{7, "ingress", 12}));
 }
 
 TEST(ParseQdisc, NonsenseIsNothing) {
