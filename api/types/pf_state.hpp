@@ -64,8 +64,8 @@ struct HostInterface {
 struct RdmaListener {
     std::optional<std::int32_t> pid;   // absent: the kernel itself
     std::string comm;                  // "rping", "nvmet_rdma"
-    std::optional<IpAddress> address;  // absent: every address
-    std::uint16_t port = 0;
+    std::optional<IpAddress> address;  // absent: every address, or one that is not IP
+    std::uint16_t port = 0;            // 0 when the address is not IP
     bool operator==(RdmaListener const&) const = default;
 };
 

@@ -64,6 +64,11 @@ extern template struct Json<RdmaName>;
 
 enum class SoftRdmaType { rxe, siw };
 
+// The kernel's module for the type.
+[[nodiscard]] constexpr char const* module_of(SoftRdmaType type) {
+    return type == SoftRdmaType::rxe ? "rdma_rxe" : "siw";
+}
+
 // The body of a PUT, for the link that its path names.
 struct RdmaLinkSpec {
     SoftRdmaType type = SoftRdmaType::rxe;

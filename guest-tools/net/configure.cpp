@@ -124,7 +124,8 @@ Result<void> add_soft_link(Configured& configured, StateFolder const& state, Dea
     configured.rdma_device_ours = true;
     VFMGR_CHECK(state.save(configured));
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::rdma));
-    return add_rdma_link(socket, {configured.rdma_device, configured.ifname, "rxe"}, deadline);
+    return add_rdma_link(socket, {configured.rdma_device, SoftRdmaType::rxe, configured.ifname},
+                         deadline);
 }
 
 Result<void> provide_rdma(Configured& configured, Netdev const& netdev, EventMonitor& monitor,

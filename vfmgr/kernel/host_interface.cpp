@@ -11,12 +11,12 @@
 #include "vfmgr/kernel/interface_filter.hpp"
 #include "vfmgr/kernel/pf_view.hpp"
 #include "vfmgr/netlink/monitor.hpp"
+#include "vfmgr/plan/rdma_links.hpp"
 
 namespace vfmgr {
 namespace {
 
 constexpr std::size_t ifname_characters_max = 15;  // IFNAMSIZ with its NUL is 16
-constexpr std::string_view rdma_prefix = "vfmgr_";
 
 Result<std::optional<Netdev>> find_interface(LinuxKernelRoots const& roots, NlSocket& socket,
                                              InterfaceId const& interface, Deadline deadline) {
@@ -205,8 +205,9 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, AddRdmaLink const& 
     VFMGR_TRY(auto rdma, NlSocket::open(NlProtocol::rdma));
     VFMGR_TRY(auto const devices, list_rdma_devices(rdma, deadline));
     if (rdma_device_on(devices, netdev.ifindex) != nullptr) return Observed{};
-    VFMGR_CHECK(add_rdma_link(rdma, {std::string(rdma_prefix) + netdev.name, netdev.name, "rxe"},
-                              deadline));
+    SoftRdmaLink const link{std::string(responders_link_prefix) + netdev.name, SoftRdmaType::rxe,
+                            netdev.name};
+    VFMGR_CHECK(add_rdma_link(rdma, link, deadline));
     return Observed{};
 }
 
@@ -223,7 +224,7 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, RemoveRdmaLink cons
         bool const on_pf =
             std::any_of(device.ports.begin(), device.ports.end(),
                         [&](RdmaPort const& port) { return port.ifindex == netdev->ifindex; });
-        if (on_pf && device.name.starts_with(rdma_prefix))
+        if (on_pf && device.name.starts_with(responders_link_prefix))
             VFMGR_CHECK(remove_rdma_link(*rdma, device, deadline));
     }
     return Observed{};

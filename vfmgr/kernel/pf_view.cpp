@@ -193,13 +193,11 @@ std::optional<Guid> node_guid_of(LinuxKernelRoots const& roots, PciAddress const
 std::vector<RdmaListener> view_listeners(LinuxKernelRoots const& roots,
                                          NetworkSnapshot const& network,
                                          std::optional<std::string> const& device) {
-    std::vector<RdmaListener> listeners;
     auto const found = device ? network.listeners.find(*device) : network.listeners.end();
-    if (found == network.listeners.end()) return listeners;
-    for (auto const& [pid, comm, address, port] : found->second) {
-        listeners.push_back({pid, comm, address, port});
-        if (pid) listeners.back().comm = process_name(roots, *pid);
-    }
+    if (found == network.listeners.end()) return {};
+    auto listeners = found->second;
+    for (auto& each : listeners)
+        if (each.pid) each.comm = process_name(roots, *each.pid);
     return listeners;
 }
 

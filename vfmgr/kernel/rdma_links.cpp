@@ -168,7 +168,7 @@ Result<void> check_unused_by_processes(LinuxKernelRoots const& roots, NlSocket& 
 }  // namespace
 
 std::optional<bool> LinkModules::there(LinuxKernelRoots const& roots, SoftRdmaType type) {
-    std::string const module = type == SoftRdmaType::rxe ? "rdma_rxe" : "siw";
+    std::string const module = module_of(type);
     std::error_code error;
     if (std::filesystem::exists(roots.sysfs / "module" / module, error)) return true;
     auto const aliases = roots.modules / "modules.alias";
@@ -208,7 +208,6 @@ Result<HostNetworkView> view_host_network(LinuxKernelRoots const& roots, LinkMod
 Result<Observed> perform_step(LinuxKernelRoots const&, AddSoftRdmaLink const& step,
                               Deadline deadline) {
     auto const& link = step.link;
-    std::string const type(enum_name(link.type));
     VFMGR_TRY(auto rdma, NlSocket::open(NlProtocol::rdma));
     VFMGR_TRY(auto const devices, list_rdma_devices(rdma, deadline));
     if (auto const there = std::ranges::find(devices, link.name, &RdmaDevice::name);
@@ -218,10 +217,10 @@ Result<Observed> perform_step(LinuxKernelRoots const&, AddSoftRdmaLink const& st
         if (soft_type(*there) == link.type && on_it) return Observed{};
         return fail(Problem::conflict,
                     fmt::format("the RDMA device {} already exists and is not a {} link on {}",
-                                link.name, type, link.ifname),
+                                link.name, enum_name(link.type), link.ifname),
                     "choose another name");
     }
-    VFMGR_CHECK(add_rdma_link(rdma, {link.name, link.ifname, type}, deadline));
+    VFMGR_CHECK(add_rdma_link(rdma, link, deadline));
     return Observed{{rdma_link_advice(link)}};
 }
 

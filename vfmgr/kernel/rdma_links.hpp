@@ -29,7 +29,7 @@ struct NetworkSnapshot {
     std::vector<IpRoute> routes;
     std::vector<Neighbour> neighbours;
     std::vector<RdmaDevice> rdma_devices;  // none where the kernel has no RDMA
-    std::map<std::string, std::vector<CmListener>>
+    std::map<std::string, std::vector<RdmaListener>>
         listeners;  // by RDMA device; devices without listeners are absent
     PacketFilter filter;
 };

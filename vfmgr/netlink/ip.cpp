@@ -65,8 +65,7 @@ Result<void> remove_address(NlSocket& socket, NetdevAddress const& address, Dead
     return socket.change(address_request(RTM_DELADDR, 0, address),
                          {"RTM_DELADDR " + with_length(address),
                           fmt::format("address {} could not be removed from interface {}",
-                                      with_length(address), address.ifindex),
-                          "see the kernel's log for the reason: journalctl -k"},
+                                      with_length(address), address.ifindex)},
                          deadline, {EADDRNOTAVAIL, ENODEV});
 }
 
@@ -123,8 +122,7 @@ Result<void> remove_neighbour(NlSocket& socket, IpAddress const& address, int if
     return socket.change(neighbour_request(RTM_DELNEIGH, 0, address, ifindex),
                          {"RTM_DELNEIGH " + to_string(address),
                           fmt::format("the neighbour {} could not be removed from interface {}",
-                                      to_string(address), ifindex),
-                          "see the kernel's log for the reason: journalctl -k"},
+                                      to_string(address), ifindex)},
                          deadline, {ENOENT, ENODEV});
 }
 
@@ -216,8 +214,7 @@ Result<void> remove_peer_route(NlSocket& socket, IpAddress const& address, int i
     // With our protocol number in the request the kernel matches no other route [src fib_trie.c].
     return socket.change(peer_request(RTM_DELROUTE, 0, address, ifindex),
                          {"RTM_DELROUTE " + to_string(address),
-                          fmt::format("the route to {} could not be removed", to_string(address)),
-                          "see the kernel's log for the reason: journalctl -k"},
+                          fmt::format("the route to {} could not be removed", to_string(address))},
                          deadline, {ESRCH, ENODEV});
 }
 
@@ -259,13 +256,20 @@ NlRequest rule_request(std::uint16_t type, int flags, IpAddress const& source) {
     return request;
 }
 
-Error refused(NlAck const& ack, std::string call, NetdevAddress const& source, char const* what) {
-    return nl_refusal(ack, std::move(call),
-                      fmt::format("the {} for packets from {} could not be changed", what,
-                                  to_string(source.address)),
-                      ack.error == EPERM        ? "run it as root, or with CAP_NET_ADMIN"
-                      : ack.error == EOPNOTSUPP ? "boot a kernel with CONFIG_IP_MULTIPLE_TABLES"
-                                                : "check: ip rule; ip route show table all");
+NlRefusal refusal_of(std::string call, char const* what, IpAddress const& source) {
+    return {std::move(call),
+            fmt::format("the {} for packets from {} could not be changed", what, to_string(source)),
+            "check: ip rule; ip route show table all",
+            {{EPERM, "run it as root, or with CAP_NET_ADMIN"},
+             {EOPNOTSUPP, "boot a kernel with CONFIG_IP_MULTIPLE_TABLES"}}};
+}
+
+NlRefusal route_refusal(char const* call, IpAddress const& source) {
+    return refusal_of(fmt::format("{} table {}", call, source_table(source)), "route", source);
+}
+
+NlRefusal rule_refusal(char const* call, IpAddress const& source) {
+    return refusal_of(fmt::format("{} from {}", call, to_string(source)), "routing rule", source);
 }
 
 }  // namespace
@@ -278,31 +282,18 @@ std::uint32_t source_table(IpAddress const& address) {
 }
 
 Result<void> add_source_route(NlSocket& socket, NetdevAddress const& address, Deadline deadline) {
-    auto const call = "RTM_NEWROUTE table " + std::to_string(source_table(address.address));
-    VFMGR_TRY(auto const routed,
-              socket.request(table_request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, address),
-                             call, deadline));
-    if (!routed.ok()) return fail(refused(routed, call, address, "route"));
-    auto const rule_call = "RTM_NEWRULE from " + to_string(address.address);
-    VFMGR_TRY(auto const ruled,
-              socket.request(rule_request(RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL, address.address),
-                             rule_call, deadline));
-    if (ruled.ok() || ruled.error == EEXIST) return {};
-    return fail(refused(ruled, rule_call, address, "routing rule"));
+    VFMGR_CHECK(socket.change(table_request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, address),
+                              route_refusal("RTM_NEWROUTE", address.address), deadline));
+    return socket.change(rule_request(RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL, address.address),
+                         rule_refusal("RTM_NEWRULE", address.address), deadline, {EEXIST});
 }
 
 Result<void> remove_source_route(NlSocket& socket, NetdevAddress const& address,
                                  Deadline deadline) {
-    auto const rule_call = "RTM_DELRULE from " + to_string(address.address);
-    VFMGR_TRY(auto const ruled,
-              socket.request(rule_request(RTM_DELRULE, 0, address.address), rule_call, deadline));
-    if (!ruled.ok() && ruled.error != ENOENT)
-        return fail(refused(ruled, rule_call, address, "routing rule"));
-    auto const call = "RTM_DELROUTE table " + std::to_string(source_table(address.address));
-    VFMGR_TRY(auto const routed,
-              socket.request(table_request(RTM_DELROUTE, 0, address), call, deadline));
-    if (routed.ok() || routed.error == ESRCH || routed.error == ENODEV) return {};
-    return fail(refused(routed, call, address, "route"));
+    VFMGR_CHECK(socket.change(rule_request(RTM_DELRULE, 0, address.address),
+                              rule_refusal("RTM_DELRULE", address.address), deadline, {ENOENT}));
+    return socket.change(table_request(RTM_DELROUTE, 0, address),
+                         route_refusal("RTM_DELROUTE", address.address), deadline, {ESRCH, ENODEV});
 }
 
 }  // namespace vfmgr

@@ -35,8 +35,7 @@ Result<void> mark_as_ours(NlSocket& socket, VlanNetdev const& vlan, Deadline dea
     request.put_text(IFLA_IFALIAS, our_ifalias);
     return socket.change(request,
                          {"RTM_SETLINK " + vlan.name + " alias",
-                          fmt::format("{} could not be marked as vfmgr's", vlan.name),
-                          "see the kernel's log for the reason: journalctl -k"},
+                          fmt::format("{} could not be marked as vfmgr's", vlan.name)},
                          deadline);
 }
 
@@ -45,13 +44,6 @@ std::string change_text(NetdevChange const& change) {
     if (change.mtu) text += fmt::format(" mtu {}", *change.mtu);
     if (change.up) text += *change.up ? " up" : " down";
     return text;
-}
-
-std::string change_remedy(NlAck const& ack, NetdevChange const& change) {
-    if (ack.error == ENODEV) return "check that the interface still exists: ip link";
-    if (ack.error == EPERM) return "run it as root, or with CAP_NET_ADMIN";
-    if (change.mtu) return "choose an MTU that the device and, for a VLAN device, its parent allow";
-    return "see the kernel's log for the reason: journalctl -k";
 }
 
 }  // namespace
@@ -120,12 +112,13 @@ Result<void> change_netdev(NlSocket& socket, std::string const& netdev, NetdevCh
     NlRequest request(RTM_SETLINK, 0);
     request.header(header);
     if (change.mtu) request.put(IFLA_MTU, *change.mtu);
-    auto const call = "RTM_SETLINK " + netdev + change_text(change);
-    VFMGR_TRY(auto const ack, socket.request(request, call, deadline));
-    if (ack.ok()) return {};
-    return fail(nl_refusal(ack, call,
-                           fmt::format("{} could not be set to{}", netdev, change_text(change)),
-                           change_remedy(ack, change)));
+    NlRefusal refusal{"RTM_SETLINK " + netdev + change_text(change),
+                      fmt::format("{} could not be set to{}", netdev, change_text(change))};
+    refusal.known = {{ENODEV, "check that the interface still exists: ip link"},
+                     {EPERM, "run it as root, or with CAP_NET_ADMIN"}};
+    if (change.mtu)
+        refusal.remedy = "choose an MTU that the device and, for a VLAN device, its parent allow";
+    return socket.change(request, std::move(refusal), deadline);
 }
 
 Result<void> add_vlan_netdev(NlSocket& socket, VlanNetdev const& vlan, Deadline deadline) {
@@ -139,19 +132,13 @@ Result<void> add_vlan_netdev(NlSocket& socket, VlanNetdev const& vlan, Deadline 
                 data.put(IFLA_VLAN_ID, vlan.vlan);
             });
         });
-    auto const call = fmt::format("RTM_NEWLINK {} vlan {}", vlan.name, vlan.vlan);
-    VFMGR_TRY(auto const ack, socket.request(request, call, deadline));
-    if (ack.ok()) return mark_as_ours(socket, vlan, deadline);
-    auto const remedy = ack.error == EOPNOTSUPP ? "load the kernel module: modprobe 8021q"
-                        : ack.error == EEXIST
-                            ? "remove the other device or choose another VLAN"
-                            : "see the kernel's log for the reason: journalctl -k";
-    auto error = nl_refusal(
-        ack, call, fmt::format("VLAN device {} (id {}) could not be created", vlan.name, vlan.vlan),
-        remedy);
-    if (ack.error == EOPNOTSUPP) error.problem = Problem::unsupported;
-    if (ack.error == EEXIST) error.problem = Problem::conflict;
-    return fail(std::move(error));
+    NlRefusal refusal{
+        fmt::format("RTM_NEWLINK {} vlan {}", vlan.name, vlan.vlan),
+        fmt::format("VLAN device {} (id {}) could not be created", vlan.name, vlan.vlan)};
+    refusal.known = {{EOPNOTSUPP, "load the kernel module: modprobe 8021q", Problem::unsupported},
+                     {EEXIST, "remove the other device or choose another VLAN", Problem::conflict}};
+    VFMGR_CHECK(socket.change(request, std::move(refusal), deadline));
+    return mark_as_ours(socket, vlan, deadline);
 }
 
 Result<void> delete_netdev(NlSocket& socket, Netdev const& netdev, Deadline deadline) {
@@ -159,8 +146,7 @@ Result<void> delete_netdev(NlSocket& socket, Netdev const& netdev, Deadline dead
     request.header(link_header(netdev.ifindex));
     return socket.change(
         request,
-        {"RTM_DELLINK " + netdev.name, fmt::format("{} could not be removed", netdev.name),
-         "see the kernel's log for the reason: journalctl -k"},
+        {"RTM_DELLINK " + netdev.name, fmt::format("{} could not be removed", netdev.name)},
         deadline, {ENODEV});
 }
 

@@ -56,8 +56,7 @@ std::optional<Dcb> parse_dcb(ByteView payload) {
     Dcb dcb;
     dcb.ifname = std::move(*ifname);
     auto const ieee = attributes.nested(DCB_ATTR_IEEE);
-    if (auto const pfc = ieee.value<ieee_pfc>(DCB_ATTR_IEEE_PFC))
-        dcb.pfc = DcbPfc{pfc->pfc_cap, pfc->pfc_en, pfc->delay};
+    if (auto const pfc = ieee.value<ieee_pfc>(DCB_ATTR_IEEE_PFC)) dcb.pfc = DcbPfc{pfc->pfc_en};
     if (auto const ets = ieee.value<ieee_ets>(DCB_ATTR_IEEE_ETS))
         dcb.ets = DcbEts{copied(ets->prio_tc), copied(ets->tc_tsa), copied(ets->tc_tx_bw)};
     auto const table = ieee.nested(DCB_ATTR_IEEE_APP_TABLE);

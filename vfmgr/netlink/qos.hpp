@@ -72,9 +72,8 @@ struct Pause {
 
 struct Qdisc {
     int ifindex = 0;
-    std::string kind;          // "fq_codel", "tbf"; "ingress" and "clsact" for arriving packets
-    std::uint32_t handle = 0;  // 0x80010000 is 8001:
-    std::uint32_t drops = 0;   // packets, including those dropped by a filter's police action
+    std::string kind;         // "fq_codel", "tbf"; "ingress" and "clsact" for arriving packets
+    std::uint32_t drops = 0;  // packets, including those dropped by a filter's police action
     bool operator==(Qdisc const&) const = default;
 };
 

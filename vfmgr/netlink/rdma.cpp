@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <iterator>
 #include <utility>
 
 namespace vfmgr {
@@ -106,17 +105,15 @@ Result<std::vector<RdmaUser>> list_rdma_users(NlSocket& rdma, RdmaDevice const& 
     for (auto const& resource : resources) {
         NlRequest request(type_of(resource.command), NLM_F_DUMP);
         request.put(RDMA_NLDEV_ATTR_DEV_INDEX, device.index);
-        auto const answers =
-            rdma.dump(request, fmt::format("{} {}", resource.call, device.name), deadline);
-        if (!answers && resource.may_lack && is_unknown_command(answers.error())) continue;
-        if (!answers) return fail(answers.error());
-        for (auto const& answer : *answers) {
-            if (answer.type != type_of(resource.command)) continue;
-            for (auto& user : parse_rdma_users(answer.payload)) {
-                auto const known = [&](RdmaUser const& one) { return same_user(one, user); };
-                if (is_cores_own(user) || std::ranges::any_of(users, known)) continue;
-                users.push_back(std::move(user));
-            }
+        auto listed =
+            rdma.list(request, type_of(resource.command),
+                      fmt::format("{} {}", resource.call, device.name), deadline, parse_rdma_users);
+        if (!listed && resource.may_lack && is_unknown_command(listed.error())) continue;
+        if (!listed) return fail(std::move(listed).error());
+        for (auto& user : *listed) {
+            auto const known = [&](RdmaUser const& one) { return same_user(one, user); };
+            if (is_cores_own(user) || std::ranges::any_of(users, known)) continue;
+            users.push_back(std::move(user));
         }
     }
     return users;
@@ -130,9 +127,6 @@ std::optional<RdmaDevice> parse_rdma_device(ByteView payload) {
     RdmaDevice device;
     device.index = *index;
     device.name = std::move(*name);
-    if (auto const guid = attributes.value<std::uint64_t>(RDMA_NLDEV_ATTR_NODE_GUID))
-        device.node_guid = Guid{*guid};
-    device.protocol = attributes.text(RDMA_NLDEV_ATTR_DEV_PROTOCOL).value_or("");
     return device;
 }
 
@@ -194,25 +188,19 @@ RdmaDevice const* rdma_device_on(std::vector<RdmaDevice> const& devices, int ifi
     return nullptr;
 }
 
-Result<void> add_rdma_link(NlSocket& rdma, SoftRdmaDevice const& device, Deadline deadline) {
+Result<void> add_rdma_link(NlSocket& rdma, SoftRdmaLink const& link, Deadline deadline) {
+    auto const type = enum_name(link.type);
     NlRequest request(type_of(RDMA_NLDEV_CMD_NEWLINK), 0);
-    request.put_text(RDMA_NLDEV_ATTR_DEV_NAME, device.name)
-        .put_text(RDMA_NLDEV_ATTR_LINK_TYPE, device.type)
-        .put_text(RDMA_NLDEV_ATTR_NDEV_NAME, device.netdev);
-    auto const call = fmt::format("RDMA_NLDEV_CMD_NEWLINK {} on {}", device.type, device.netdev);
-    VFMGR_TRY(auto const ack, rdma.request(request, call, deadline));
-    if (ack.ok()) return {};
-    auto const detail =
-        fmt::format("a {} device could not be created on {}", device.type, device.netdev);
+    request.put_text(RDMA_NLDEV_ATTR_DEV_NAME, link.name)
+        .put_text(RDMA_NLDEV_ATTR_LINK_TYPE, type)
+        .put_text(RDMA_NLDEV_ATTR_NDEV_NAME, link.ifname);
+    NlRefusal refusal{fmt::format("RDMA_NLDEV_CMD_NEWLINK {} on {}", type, link.ifname),
+                      fmt::format("a {} device could not be created on {}", type, link.ifname)};
+    auto const load = fmt::format("load its module: modprobe {}", module_of(link.type));
     // EINVAL: the kernel found no module for the type [src nldev.c].
-    if (ack.error != EINVAL && ack.error != EOPNOTSUPP)
-        return fail(
-            nl_refusal(ack, call, detail, "see the kernel's log for the reason: journalctl -k"));
-    auto error = nl_refusal(ack, call, detail,
-                            fmt::format("load its module: modprobe rdma_{}", device.type));
-    if (device.type == "siw") error.remedy = "load its module: modprobe siw";
-    error.problem = Problem::unsupported;
-    return fail(std::move(error));
+    refusal.known = {{EINVAL, load, Problem::unsupported},
+                     {EOPNOTSUPP, load, Problem::unsupported}};
+    return rdma.change(request, std::move(refusal), deadline);
 }
 
 Result<void> remove_rdma_link(NlSocket& rdma, RdmaDevice const& device, Deadline deadline) {
@@ -238,7 +226,7 @@ bool is_any(IpAddress const& address) {
 }
 
 // Reads a sockaddr_storage of the kernel.
-void read_address(ByteView bytes, CmListener& into) {
+void read_address(ByteView bytes, RdmaListener& into) {
     auto const family = front_object<sa_family_t>(bytes);
     auto const four = front_object<sockaddr_in>(bytes);
     auto const six = front_object<sockaddr_in6>(bytes);
@@ -254,14 +242,14 @@ void read_address(ByteView bytes, CmListener& into) {
 
 }  // namespace
 
-std::vector<CmListener> parse_cm_listeners(ByteView payload) {
-    std::vector<CmListener> listeners;
+std::vector<RdmaListener> parse_cm_listeners(ByteView payload) {
+    std::vector<RdmaListener> listeners;
     auto const table = Attributes(payload).nested(RDMA_NLDEV_ATTR_RES_CM_ID);
     for (auto const& entry : table.all()) {
         if (entry.type != RDMA_NLDEV_ATTR_RES_CM_ID_ENTRY) continue;
         Attributes const members(entry.value);
         if (members.value<std::uint8_t>(RDMA_NLDEV_ATTR_RES_STATE) != state_listen) continue;
-        CmListener one;
+        RdmaListener one;
         one.pid = members.value<std::int32_t>(RDMA_NLDEV_ATTR_RES_PID);
         one.comm = members.text(RDMA_NLDEV_ATTR_RES_KERN_NAME).value_or("");
         if (auto const address = members.find(RDMA_NLDEV_ATTR_RES_SRC_ADDR))
@@ -271,17 +259,12 @@ std::vector<CmListener> parse_cm_listeners(ByteView payload) {
     return listeners;
 }
 
-Result<std::vector<CmListener>> list_cm_listeners(NlSocket& rdma, RdmaDevice const& device,
-                                                  Deadline deadline) {
+Result<std::vector<RdmaListener>> list_cm_listeners(NlSocket& rdma, RdmaDevice const& device,
+                                                    Deadline deadline) {
     NlRequest request(res_cm_id_get, NLM_F_DUMP);
     request.put(RDMA_NLDEV_ATTR_DEV_INDEX, device.index);
-    VFMGR_TRY(auto const answers,
-              rdma.dump(request, "RDMA_NLDEV_CMD_RES_CM_ID_GET " + device.name, deadline));
-    std::vector<CmListener> listeners;
-    for (auto const& answer : answers)
-        if (answer.type == res_cm_id_get)
-            std::ranges::move(parse_cm_listeners(answer.payload), std::back_inserter(listeners));
-    return listeners;
+    return rdma.list(request, res_cm_id_get, "RDMA_NLDEV_CMD_RES_CM_ID_GET " + device.name,
+                     deadline, parse_cm_listeners);
 }
 
 }  // namespace vfmgr

@@ -4,7 +4,7 @@
 // has no RDMA at all, opening that socket returns `unsupported`.
 #pragma once
 
-#include "api/types/addresses.hpp"
+#include "api/types/pf_state.hpp"
 #include "api/types/rdma.hpp"
 #include "vfmgr/netlink/socket.hpp"
 
@@ -22,8 +22,6 @@ inline constexpr std::uint8_t rdma_port_active = 4;
 struct RdmaDevice {
     std::uint32_t index = 0;
     std::string name;
-    std::optional<Guid> node_guid;
-    std::string protocol;               // "roce", "ib", "iw"; empty when not reported
     std::optional<std::string> driver;  // "rxe", "siw", "mlx5"; absent: unknown to us, or no uverbs
     std::vector<RdmaPort> ports;
 };
@@ -39,13 +37,8 @@ struct RdmaDevice {
                                                             RdmaDevice const& device,
                                                             Deadline deadline);
 
-struct SoftRdmaDevice {
-    std::string name;
-    std::string netdev;
-    std::string type;  // "rxe" or "siw"
-};
 // The kernel loads the type's module itself (request_module "rdma-link-<type>").
-[[nodiscard]] Result<void> add_rdma_link(NlSocket& rdma, SoftRdmaDevice const& device,
+[[nodiscard]] Result<void> add_rdma_link(NlSocket& rdma, SoftRdmaLink const& link,
                                          Deadline deadline);
 // Succeeds when the device is already gone. Hardware refuses.
 [[nodiscard]] Result<void> remove_rdma_link(NlSocket& rdma, RdmaDevice const& device,
@@ -66,20 +59,13 @@ struct SoftRdmaDevice {
 // Lists the RDMA CM listeners of an RDMA device, as `rdma resource show cm_id` does. Free functions
 // on a socket of NlProtocol::rdma that the caller owns; its thread.
 
-struct CmListener {
-    std::optional<std::int32_t> pid;   // absent: the kernel itself
-    std::string comm;                  // "nvmet_rdma"; the caller adds a process's
-    std::optional<IpAddress> address;  // absent: every address, or one that is not IP
-    std::uint16_t port = 0;            // 0 when the address is not IP
-    bool operator==(CmListener const&) const = default;
-};
-
-// Includes listeners on every address: the kernel has a CM id for each of them on each device.
-[[nodiscard]] Result<std::vector<CmListener>> list_cm_listeners(NlSocket& rdma,
-                                                                RdmaDevice const& device,
-                                                                Deadline deadline);
+// Includes listeners on every address: the kernel has a CM id for each of them on each device. The
+// caller adds the names of processes.
+[[nodiscard]] Result<std::vector<RdmaListener>> list_cm_listeners(NlSocket& rdma,
+                                                                  RdmaDevice const& device,
+                                                                  Deadline deadline);
 
 // Reads the payload of RDMA_NLDEV_CMD_RES_CM_ID_GET, and returns the CM ids that listen.
-[[nodiscard]] std::vector<CmListener> parse_cm_listeners(ByteView payload);
+[[nodiscard]] std::vector<RdmaListener> parse_cm_listeners(ByteView payload);
 
 }  // namespace vfmgr

@@ -280,8 +280,14 @@ Result<void> NlSocket::change(NlRequest request, NlRefusal refusal, Deadline dea
                               std::initializer_list<int> fine) {
     VFMGR_TRY(auto const ack, this->request(std::move(request), refusal.call, deadline));
     if (ack.ok() || std::ranges::find(fine, ack.error) != fine.end()) return {};
-    return fail(nl_refusal(ack, std::move(refusal.call), std::move(refusal.detail),
-                           std::move(refusal.remedy)));
+    auto error = nl_refusal(ack, std::move(refusal.call), std::move(refusal.detail),
+                            std::move(refusal.remedy));
+    auto const known = std::ranges::find(refusal.known, ack.error, &NlReason::error);
+    if (known != refusal.known.end()) {
+        error.remedy = known->remedy;
+        error.problem = known->problem;
+    }
+    return fail(std::move(error));
 }
 
 Result<std::vector<NlAnswer>> NlSocket::dump(NlRequest request, std::string const& call,

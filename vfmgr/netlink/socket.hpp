@@ -6,6 +6,7 @@
 #include <linux/netlink.h>
 #include <netlink/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <boost/container/vector.hpp>
@@ -13,8 +14,10 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -204,11 +207,19 @@ struct NlReply {
     std::vector<NlAnswer> answers;
 };
 
+// An errno that says more about a request than others do.
+struct NlReason {
+    int error = 0;
+    std::string remedy;
+    Problem problem = Problem::kernel_refused;
+};
+
 // How a refused request is reported: see nl_refusal().
 struct NlRefusal {
     std::string call;
     std::string detail;
-    std::string remedy;
+    std::string remedy = "see the kernel's log for the reason: journalctl -k";
+    std::vector<NlReason> known{};
 };
 
 class NlSocket {
@@ -226,7 +237,8 @@ class NlSocket {
     [[nodiscard]] Result<std::vector<NlAnswer>> dump(NlRequest request, std::string const& call,
                                                      Deadline deadline);
 
-    // Dumps, and parses the answers of one type; leaves out those in which `parse` finds nothing.
+    // Dumps, and parses the answers of one type, into an optional or a vector; leaves out those in
+    // which `parse` finds nothing.
     template <class Parse>
     [[nodiscard]] auto list(NlRequest request, std::uint16_t answer_type, std::string const& call,
                             Deadline deadline, Parse parse)
@@ -234,8 +246,13 @@ class NlSocket {
         VFMGR_TRY(auto const answers, dump(std::move(request), call, deadline));
         std::vector<typename std::invoke_result_t<Parse, ByteView>::value_type> parsed;
         for (auto const& answer : answers)
-            if (answer.type == answer_type)
-                if (auto one = parse(answer.payload)) parsed.push_back(std::move(*one));
+            if (answer.type == answer_type) {
+                auto found = parse(answer.payload);
+                if constexpr (std::ranges::range<decltype(found)>)
+                    std::ranges::move(found, std::back_inserter(parsed));
+                else if (found)
+                    parsed.push_back(std::move(*found));
+            }
         return parsed;
     }
     // Makes a change. `refusal` is the Error otherwise, unless the errno is one of `fine`: what was

@@ -153,10 +153,6 @@ Result<void> check_same_type(HostNetworkView const& network, SoftRdmaLink const&
     return {};
 }
 
-char const* module_of(SoftRdmaType type) {
-    return type == SoftRdmaType::rxe ? "rdma_rxe" : "siw";
-}
-
 Result<void> check_module(HostNetworkView const& network, SoftRdmaType type) {
     auto const there = type == SoftRdmaType::rxe ? network.rxe_module : network.siw_module;
     if (there.value_or(true)) return {};

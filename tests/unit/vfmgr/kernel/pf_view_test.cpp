@@ -208,7 +208,7 @@ TEST(ViewPf, PeersAreOurRoutesWithTheirPermanentNeighbours) {
 
 TEST(ViewPf, HardwareRdmaComesFromTheDeviceAndSoftwareFromTheNetdev) {
     TwoVfs tree;
-    tree.network.rdma_devices = {{0, "vfmgr_enp1s0", {}, "roce", "rxe", {{1, 4, 3, "enp1s0"}}}};
+    tree.network.rdma_devices = {{0, "vfmgr_enp1s0", "rxe", {{1, 4, 3, "enp1s0"}}}};
     EXPECT_EQ(tree.view().info.rdma_device, "vfmgr_enp1s0");
     EXPECT_EQ(tree.view().info.rdma_driver, "rxe");
     tree.write(tree.device("0000:01:00.0") / "infiniband/mlx5_0/node_type", "1: CA\n");
@@ -218,7 +218,7 @@ TEST(ViewPf, HardwareRdmaComesFromTheDeviceAndSoftwareFromTheNetdev) {
 
 TEST(ViewPf, ListenersAreThoseOfItsRdmaDeviceWithTheirNames) {
     TwoVfs tree;
-    tree.network.rdma_devices = {{0, "rxe0", {}, "roce", "rxe", {{1, 4, 3, "enp1s0"}}}};
+    tree.network.rdma_devices = {{0, "rxe0", "rxe", {{1, 4, 3, "enp1s0"}}}};
     tree.network.listeners = {{"rxe0", {{812, "", {}, 7174}, {{}, "nvmet_rdma", {}, 4420}}},
                               {"rxe1", {{813, "", {}, 7174}}}};
     tree.write(tree.roots().proc / "812/comm", "rping\n");

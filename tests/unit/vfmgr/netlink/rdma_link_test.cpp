@@ -13,17 +13,13 @@ namespace {
 using test::Bytes;
 using test::soon;
 
-TEST(ParseRdmaDevice, ReadsNameAndGuid) {
+TEST(ParseRdmaDevice, ReadsNumberAndName) {
     auto const bytes = Bytes()
                            .put<std::uint32_t>(RDMA_NLDEV_ATTR_DEV_INDEX, 2)
-                           .text(RDMA_NLDEV_ATTR_DEV_NAME, "rxe0")
-                           .put<std::uint64_t>(RDMA_NLDEV_ATTR_NODE_GUID, 0x505400fffe010203)
-                           .text(RDMA_NLDEV_ATTR_DEV_PROTOCOL, "roce");
+                           .text(RDMA_NLDEV_ATTR_DEV_NAME, "rxe0");
     auto const device = parse_rdma_device(bytes.view()).value();
     EXPECT_EQ(device.index, 2U);
     EXPECT_EQ(device.name, "rxe0");
-    EXPECT_EQ(to_string(device.node_guid.value()), "50:54:00:ff:fe:01:02:03");
-    EXPECT_EQ(device.protocol, "roce");
 }
 
 TEST(ParseRdmaDevice, WithoutNameOrNumberIsNothing) {
@@ -107,8 +103,8 @@ TEST(ParseRdmaUsers, AnEntryWithoutAnOwnerCounts) {
 }
 
 TEST(RdmaDeviceOn, FindsByPort) {
-    RdmaDevice one{0, "rxe0", {}, "roce", "rxe", {{1, 4, 7, "enp1s0"}}};
-    RdmaDevice two{1, "rxe1", {}, "roce", "rxe", {{1, 4, std::nullopt, ""}, {2, 4, 9, "enp2s0"}}};
+    RdmaDevice one{0, "rxe0", "rxe", {{1, 4, 7, "enp1s0"}}};
+    RdmaDevice two{1, "rxe1", "rxe", {{1, 4, std::nullopt, ""}, {2, 4, 9, "enp2s0"}}};
     std::vector<RdmaDevice> const devices{one, two};
     EXPECT_EQ(rdma_device_on(devices, 9), &devices[1]);
     EXPECT_EQ(rdma_device_on(devices, 7), &devices[0]);

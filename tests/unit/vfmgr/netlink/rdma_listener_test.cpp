@@ -37,7 +37,7 @@ Bytes owned(Bytes bytes, std::uint32_t pid) {
     return bytes.put(RDMA_NLDEV_ATTR_RES_PID, pid);
 }
 
-std::vector<CmListener> parsed(std::initializer_list<Bytes> entries) {
+std::vector<RdmaListener> parsed(std::initializer_list<Bytes> entries) {
     Bytes table;
     for (auto const& each : entries) table.nest(RDMA_NLDEV_ATTR_RES_CM_ID_ENTRY, each);
     return parse_cm_listeners(Bytes()
@@ -53,9 +53,9 @@ TEST(ParseCmListeners, ReadsWhoListensWhere) {
     named.text(RDMA_NLDEV_ATTR_RES_KERN_NAME, "nvmet_rdma");
     EXPECT_EQ(parsed({owned(entry(listens, four(7174, {})), 812),
                       owned(entry(listens, four(7175, {10, 1, 2, 3})), 813), named}),
-              (std::vector<CmListener>{{812, "", std::nullopt, 7174},
-                                       {813, "", IpAddress::parse("10.1.2.3").value(), 7175},
-                                       {std::nullopt, "nvmet_rdma", std::nullopt, 4420}}));
+              (std::vector<RdmaListener>{{812, "", std::nullopt, 7174},
+                                         {813, "", IpAddress::parse("10.1.2.3").value(), 7175},
+                                         {std::nullopt, "nvmet_rdma", std::nullopt, 4420}}));
 }
 
 TEST(ParseCmListeners, AConnectionIsNone) {
@@ -66,7 +66,7 @@ TEST(ParseCmListeners, AConnectionIsNone) {
 
 // An address that is not IP, or is cut off, may be reachable as one at every address.
 TEST(ParseCmListeners, AnAddressThatCannotBeReadIsEveryAddress) {
-    CmListener const everywhere{812, "", std::nullopt, 0};
+    RdmaListener const everywhere{812, "", std::nullopt, 0};
     auto const infiniband = storage(Bytes().add<sa_family_t>(27));
     EXPECT_EQ(parsed({owned(entry(listens, infiniband), 812)}), std::vector{everywhere});
     auto const cut = Bytes().add<sa_family_t>(AF_INET6);
