@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits until udev has processed devices that appear: above all, until it has loaded their drivers.
-// Owned by one thread.
+// The real kernel, in this process: reads sysfs and netlink, performs steps. Its only state: cached
+// facts about PCI devices, open PFs, and when changes of VFs by other programs were first observed.
+// Any number of threads; the callers hold the claims of PFs and VFs.
 #pragma once
 
 #include <map>
-#include <memory>
 #include <mutex>
-#include <set>
 
 #include "api/types/time.hpp"
 #include "vfmgr/kernel/kernel.hpp"
@@ -14,31 +13,7 @@
 #include "vfmgr/kernel/rdma_links.hpp"
 #include "vfmgr/kernel/sysfs.hpp"
 
-struct udev;
-struct udev_monitor;
-
 namespace vfmgr {
-
-class UdevWatch {
-  public:
-    // Open it before the devices appear. Where udev does not run there is nothing to wait for.
-    [[nodiscard]] static Result<UdevWatch> open(LinuxKernelRoots const& roots);
-    // Waits until udev has processed the "add" of each of these PCI devices, or until the deadline:
-    // a rule of the host's own may block udev, and then the wait ends.
-    void await_added(std::set<PciAddress> devices, Deadline deadline);
-
-  private:
-    struct Unref {
-        void operator()(udev* context) const;
-        void operator()(udev_monitor* monitor) const;
-    };
-    std::unique_ptr<udev, Unref> context_;
-    std::unique_ptr<udev_monitor, Unref> monitor_;
-};
-
-// The real kernel, in this process: reads sysfs and netlink, performs steps. Its only state: cached
-// facts about PCI devices, open PFs, and when changes of VFs by other programs were first observed.
-// Any number of threads; the callers hold the claims of PFs and VFs.
 
 class LinuxKernel : public Kernel {
   public:

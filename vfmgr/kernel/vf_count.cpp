@@ -2,14 +2,17 @@
 #include "vfmgr/kernel/vf_count.hpp"
 
 #include <fmt/format.h>
+#include <libudev.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <set>
 #include <system_error>
 
+#include "api/os/descriptor.hpp"
+#include "api/os/handle.hpp"
 #include "vfmgr/kernel/in_use.hpp"
-#include "vfmgr/kernel/linux_kernel.hpp"
 #include "vfmgr/kernel/quirks.hpp"
 #include "vfmgr/kernel/worker_process.hpp"
 #include "vfmgr/netlink/monitor.hpp"
@@ -87,19 +90,57 @@ Result<VfAddresses> await_links(LinuxKernelRoots const& roots, SetNumVfs const& 
         "see the kernel's log for the driver's reason (journalctl -k), or request fewer VFs");
 }
 
+// Udev's events about PCI devices; without a monitor where udev does not run.
+struct UdevWatch {
+    Handle<udev, udev_unref> context;
+    Handle<udev_monitor, udev_monitor_unref> monitor;
+};
+
+// Call it before the devices appear. Where udev does not run there is nothing to wait for.
+Result<UdevWatch> watch_udev(LinuxKernelRoots const& roots) {
+    constexpr int receive_bytes = 16 * 1024 * 1024;  // a few hundred VFs appear at once
+    UdevWatch watch;
+    if (!std::filesystem::exists(roots.udev / "control")) return watch;
+    watch.context.reset(udev_new());
+    watch.monitor.reset(udev_monitor_new_from_netlink(watch.context.get(), "udev"));
+    auto* const monitor = watch.monitor.get();
+    if (!monitor || udev_monitor_filter_add_match_subsystem_devtype(monitor, "pci", nullptr) < 0 ||
+        udev_monitor_set_receive_buffer_size(monitor, receive_bytes) < 0 ||
+        udev_monitor_enable_receiving(monitor) < 0)
+        return fail({Problem::kernel_refused,
+                     "udev's events can't be received",
+                     "run vfmgr as root in the host's network namespace",
+                     {errno_cause("udev_monitor_enable_receiving", errno)}});
+    return watch;
+}
+
+// Waits until udev has processed the "add" of each of these PCI devices: above all, until it has
+// loaded their drivers. Or until the deadline, since a rule of the host's own may block udev.
+void await_added(UdevWatch const& watch, std::set<PciAddress> devices, Deadline deadline) {
+    auto* const monitor = watch.monitor.get();
+    if (!monitor) return;
+    std::array const fds{udev_monitor_get_fd(monitor)};
+    while (!devices.empty() && await_readable(fds, deadline) == Readiness::readable) {
+        Handle<udev_device, udev_device_unref> const device(udev_monitor_receive_device(monitor));
+        if (!device || std::string_view(udev_device_get_action(device.get())) != "add") continue;
+        if (auto const pci = PciAddress::parse(udev_device_get_sysname(device.get())))
+            devices.erase(*pci);
+    }
+}
+
 // udev loads a new VF's driver a moment after the VF appeared, and a loaded driver binds what
 // autoprobe allows at that time [src drivers/pci/pci-driver.c, pci_device_can_probe].
 Result<void> resize_and_settle(LinuxKernelRoots const& roots, SetNumVfs const& step,
                                std::size_t present, GroupHold attachment, Deadline deadline) {
     VFMGR_TRY(auto monitor, EventMonitor::open());
-    VFMGR_TRY(auto udev, UdevWatch::open(roots));
+    VFMGR_TRY(auto const watch, watch_udev(roots));
     VFMGR_CHECK(resize(roots, step, present, std::move(attachment)));
     auto const now = std::chrono::steady_clock::now;
     VFMGR_TRY(auto const made,
               await_links(roots, step, monitor, std::min(deadline, now() + links_time)));
     std::set<PciAddress> devices;
     for (auto const& [index, pci] : made) devices.insert(pci);
-    udev.await_added(std::move(devices), std::min(deadline, now() + udev_time));
+    await_added(watch, std::move(devices), std::min(deadline, now() + udev_time));
     return {};
 }
 
