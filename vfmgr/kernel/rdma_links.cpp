@@ -138,10 +138,12 @@ Result<RdmaDevice const*> find_soft(std::vector<RdmaDevice> const& devices,
                 "name a software link: in vfctl rdma list, its DRIVER is \"software\"");
 }
 
-// Checks again: a user may have appeared since the plan.
+// Checks again: a user may have appeared since the plan. `forced` accepts users that can't be
+// listed, and the kernel's own objects, which go with the link.
 Result<void> check_unused(LinuxKernelRoots const& roots, NlSocket& rdma, RdmaDevice const& device,
-                          Deadline deadline) {
+                          bool forced, Deadline deadline) {
     auto users = list_rdma_users(rdma, device, deadline);
+    if (!users && forced) return {};
     if (!users)
         return fail(Problem::link_in_use,
                     fmt::format("the users of RDMA link {} can't be listed: {}", device.name,
@@ -149,20 +151,11 @@ Result<void> check_unused(LinuxKernelRoots const& roots, NlSocket& rdma, RdmaDev
                     "delete it with --force if you know that it has none");
     name_processes(roots, *users);
     VFMGR_CHECK(check_processes(device.name, *users));
-    if (users->empty()) return {};
+    if (forced || users->empty()) return {};
     return fail(
         Problem::link_in_use,
         fmt::format("RDMA link {} is in use: {}", device.name, user_sentence(users->front())),
         "stop that first, or delete it with --force");
-}
-
-// The kernel's own objects go with the link; the force flag accepted users that can't be listed.
-Result<void> check_unused_by_processes(LinuxKernelRoots const& roots, NlSocket& rdma,
-                                       RdmaDevice const& device, Deadline deadline) {
-    auto users = list_rdma_users(rdma, device, deadline);
-    if (!users) return {};
-    name_processes(roots, *users);
-    return check_processes(device.name, *users);
 }
 
 }  // namespace
@@ -232,8 +225,7 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, RemoveSoftRdmaLink 
     VFMGR_TRY(auto const devices, list_rdma_devices(*rdma, deadline));
     VFMGR_TRY(RdmaDevice const* const device, find_soft(devices, step.name));
     if (device == nullptr) return Observed{};
-    auto const check = step.force ? check_unused_by_processes : check_unused;
-    VFMGR_CHECK(check(roots, *rdma, *device, deadline));
+    VFMGR_CHECK(check_unused(roots, *rdma, *device, step.force, deadline));
     VFMGR_CHECK(remove_rdma_link(*rdma, *device, deadline));
     return Observed{};
 }
