@@ -19,8 +19,8 @@ std::string words_of(WorkerRequest const& request) {
 }
 
 // The kernel holds the PCI subsystem's lock while it makes or removes VFs.
-bool holds_pci_lock(std::optional<KernelStep> const& step) {
-    return step && std::holds_alternative<SetNumVfs>(*step);
+bool holds_pci_lock(std::optional<Step> const& step) {
+    return step && as<SetNumVfs>(*step);
 }
 
 Error stuck_error(KernelSubject const& subject, std::string const& reason) {

@@ -25,24 +25,22 @@ std::string line_of(T const& message) {
 
 }  // namespace
 
-void append_json(std::string& text, WorkerRequest const& request) {
-    JsonText writer(text);
-    writer.value("id", request.id);
-    if (request.step) writer.value("step", Step{*request.step});
-    writer.defaulted("firmware", request.firmware);
-    writer.value("milliseconds", request.milliseconds);
+template <class F, Of<WorkerRequest> V>
+void fields(F& f, V& request) {
+    f.value("id", request.id);
+    f.maybe("step", request.step);
+    f.defaulted("firmware", request.firmware);
+    f.value("milliseconds", request.milliseconds);
 }
 
-template <>
-void Json<WorkerRequest>::read(JsonReader& reader, WorkerRequest& request) {
-    reader.value("id", request.id);
-    std::optional<Step> step;
-    reader.maybe("step", step);
-    auto const* const kernels = step ? std::get_if<KernelStep>(&*step) : nullptr;
-    if (kernels) request.step = *kernels;
-    if (step && !kernels) reader.complain("step", "must be a step of the kernel");
-    reader.defaulted("firmware", request.firmware);
-    reader.value("milliseconds", request.milliseconds);
+void check(JsonReader& reader, WorkerRequest const& request) {
+    if (request.step && !std::holds_alternative<KernelStep>(*request.step))
+        reader.complain("step", "must be a step of the kernel");
+}
+
+void append_json(std::string& text, WorkerRequest const& request) {
+    JsonText writer(text);
+    fields(writer, request);
 }
 
 template <class F, Of<WorkerAnswer> V>
@@ -254,7 +252,7 @@ WorkerAnswer WorkerService::answer(WorkerRequest const& request) {
     }
     auto const deadline =
         std::chrono::steady_clock::now() + std::chrono::milliseconds(request.milliseconds);
-    if (auto observed = kernel_.perform(*request.step, deadline)) {
+    if (auto observed = kernel_.perform(std::get<KernelStep>(*request.step), deadline)) {
         answer.remarks = std::move(observed->remarks);
         answer.counters = observed->counters;
     } else {

@@ -27,7 +27,7 @@ inline constexpr std::chrono::milliseconds step_grace{3'000};
 
 struct WorkerRequest {
     std::uint64_t id = 0;            // repeated in the answer
-    std::optional<KernelStep> step;  // absent: observe the worker's subject
+    std::optional<Step> step;        // of the kernel; absent: observe the worker's subject
     std::uint64_t milliseconds = 0;  // until the step's deadline
     bool firmware = false;           // read the firmware of its card instead
     bool operator==(WorkerRequest const&) const = default;
