@@ -18,9 +18,9 @@ namespace vfmgr {
 namespace {
 
 // Queries only the given names: a host may have hundreds of other interfaces.
-Result<std::optional<PfNetdev>> find_netdev(LinuxKernelRoots const& roots, NlSocket& socket,
-                                            std::vector<std::string> const& names,
-                                            PciAddress const& pf, Deadline deadline) {
+Result<std::optional<Netdev>> find_netdev(LinuxKernelRoots const& roots, NlSocket& socket,
+                                          std::vector<std::string> const& names,
+                                          PciAddress const& pf, Deadline deadline) {
     std::vector<Result<Netdev>> answers;
     for (auto const& name : names) answers.push_back(get_netdev(socket, name, deadline));
     std::vector<Netdev const*> in_its_folder;
@@ -31,8 +31,7 @@ Result<std::optional<PfNetdev>> find_netdev(LinuxKernelRoots const& roots, NlSoc
             return fail(netdev.error());
     }
     auto const* const own = own_netdev(roots, std::move(in_its_folder), pf);
-    return own ? std::optional(PfNetdev{own->name, own->ifindex, link_layer_of(*own)})
-               : std::nullopt;
+    return own ? std::optional(*own) : std::nullopt;
 }
 
 // Reads the interface that the file was opened for, even if renamed since. Returns nothing when the
@@ -44,7 +43,7 @@ std::string read_again(FileDescriptor const& uevent) {
 }
 
 // The format of net_sysfs: netdev_uevent().
-bool names(std::string const& uevent, PfNetdev const& netdev) {
+bool names(std::string const& uevent, Netdev const& netdev) {
     return uevent.find(fmt::format("INTERFACE={}\nIFINDEX={}\n", netdev.name, netdev.ifindex)) !=
            std::string::npos;
 }

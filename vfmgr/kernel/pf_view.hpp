@@ -17,13 +17,6 @@
 
 namespace vfmgr {
 
-struct PfNetdev {
-    std::string name;
-    int ifindex = 0;
-    LinkLayer link_layer = LinkLayer::ethernet;
-    bool operator==(PfNetdev const&) const = default;
-};
-
 class OpenPf {
   public:
     // not_found without such a device.
@@ -35,7 +28,7 @@ class OpenPf {
     // open the PF again.
     [[nodiscard]] bool unchanged() const;
     // Empty when the PF has none.
-    [[nodiscard]] std::optional<PfNetdev> const& netdev() const { return netdev_; }
+    [[nodiscard]] std::optional<Netdev> const& netdev() const { return netdev_; }
     [[nodiscard]] bool has_vf(std::uint16_t index) const;  // checks now
     [[nodiscard]] NlSocket& socket() { return socket_; }
 
@@ -45,7 +38,7 @@ class OpenPf {
 
     NlSocket socket_;
     FileDescriptor folder_;  // the PF's, O_PATH
-    std::optional<PfNetdev> netdev_;
+    std::optional<Netdev> netdev_;
     FileDescriptor uevent_;     // of the PF's only interface
     std::string event_ifname_;  // what uevent_ read for this name and number
 };

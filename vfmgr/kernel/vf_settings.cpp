@@ -19,7 +19,7 @@ namespace {
 struct Target {
     LinuxKernelRoots const& roots;
     NlSocket& socket;
-    std::optional<PfNetdev> const& netdev;  // absent: sysfs only
+    std::optional<Netdev> const& netdev;  // absent: sysfs only
     PciAddress pci;
     std::string pf;   // its interface, or its address without one
     VfAddresses vfs;  // filled when any change is made in files
@@ -51,7 +51,7 @@ std::string remedy_of(Target const& target, Refusal const& refusal) {
                            enum_name(refusal.attribute));
     return quirks::remedy_for(
         {refusal.attribute, refusal.error,
-         target.netdev ? target.netdev->link_layer : LinkLayer::ethernet,
+         target.netdev ? link_layer_of(*target.netdev) : LinkLayer::ethernet,
          read_eswitch_mode(devlink_device(target.pci), target.deadline).value_or(std::nullopt),
          to_string(target.pci)});
 }

@@ -48,7 +48,9 @@ using OpenPfTest = test::Networked;
 TEST_F(OpenPfTest, KnowsItsInterfaceAndVfs) {
     SysfsPf tree;
     auto const pf = tree.open();
-    EXPECT_EQ(pf.netdev(), (PfNetdev{"near0", tree.netdev("near0").ifindex}));
+    ASSERT_TRUE(pf.netdev());
+    EXPECT_EQ(pf.netdev()->name, "near0");
+    EXPECT_EQ(pf.netdev()->ifindex, tree.netdev("near0").ifindex);
     EXPECT_TRUE(pf.unchanged());
     EXPECT_TRUE(pf.has_vf(2));
     EXPECT_FALSE(pf.has_vf(3));
