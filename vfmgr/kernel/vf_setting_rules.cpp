@@ -9,23 +9,16 @@ namespace {
 
 constexpr auto refused_when_equal = quirks::affected_by(quirks::Effect::refuses_equal);
 
-std::string value_text(bool on) {
-    return on ? "on" : "off";
-}
-std::string value_text(std::uint32_t number) {
-    return std::to_string(number);
-}
-std::string value_text(std::uint16_t number) {
-    return std::to_string(number);
-}
-std::string value_text(LinkState state) {
-    return std::string(enum_name(state));
-}
-std::string value_text(MacAddress const& mac) {
-    return to_string(mac);
-}
-std::string value_text(Guid const& guid) {
-    return to_string(guid);
+template <class T>
+std::string value_text(T const& value) {
+    if constexpr (std::is_same_v<T, bool>)
+        return value ? "on" : "off";
+    else if constexpr (std::is_enum_v<T>)
+        return std::string(enum_name(value));
+    else if constexpr (std::is_integral_v<T>)
+        return std::to_string(value);
+    else
+        return to_string(value);
 }
 
 std::string value_text(Vlan const& vlan) {

@@ -143,11 +143,11 @@ constexpr int worker_lock_fd = 4;
 
 constexpr std::string_view host_word = "host";
 
-Error no_worker(KernelSubject const& subject, std::string const& call, int error) {
-    return {Problem::unavailable,
-            fmt::format("no worker could be started for {}", to_string(subject)),
-            "check that the host has free memory and can start more processes",
-            {errno_cause(call, error)}};
+constexpr auto make_room = "check that the host has free memory and can start more processes";
+constexpr auto free_descriptors = "check that vfmgrd has file descriptors left";
+
+Error no_worker(std::string const& call, int error, char const* remedy) {
+    return {Problem::unavailable, "no worker could be started", remedy, {errno_cause(call, error)}};
 }
 
 std::int32_t pid_in(int fd) {
@@ -185,10 +185,7 @@ Result<pid_t> start(fs::path const& program, std::vector<std::string> const& arg
     }
     auto const started = spawn(std::move(options));
     if (started) return *started;
-    return fail({Problem::unavailable,
-                 "no worker could be started",
-                 "check that the host has free memory and can start more processes",
-                 {errno_cause("posix_spawn " + program.string(), started.error())}});
+    return fail(no_worker("posix_spawn " + program.string(), started.error(), make_room));
 }
 
 }  // namespace
@@ -209,7 +206,11 @@ Result<FileDescriptor> lock_subject(fs::path const& folder, KernelSubject const&
     fs::create_directories(folder, error);
     auto const file = lock_file(folder, subject);
     FileDescriptor lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    if (!lock) return fail(no_worker(subject, "open " + file.string(), errno));
+    if (!lock) {
+        auto none = no_worker("open " + file.string(), errno, make_room);
+        none.detail += " for " + to_string(subject);
+        return fail(std::move(none));
+    }
     if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
     return fail(still_there(subject, pid_in(lock.get())));
 }
@@ -217,20 +218,13 @@ Result<FileDescriptor> lock_subject(fs::path const& folder, KernelSubject const&
 Result<WorkerProcess> spawn_worker(fs::path const& program,
                                    std::vector<std::string> const& arguments, FileDescriptor lock) {
     auto ends = socket_pair(SOCK_STREAM);
-    if (!ends)
-        return fail({Problem::unavailable,
-                     "no worker could be started",
-                     "check that vfmgrd has file descriptors left",
-                     {errno_cause("socketpair", ends.error())}});
+    if (!ends) return fail(no_worker("socketpair", ends.error(), free_descriptors));
     auto& [ours, end] = *ends;
     // Above the numbers that the worker's descriptors get: dup2 of one must not close the other.
     FileDescriptor const theirs(::fcntl(end.get(), F_DUPFD_CLOEXEC, worker_lock_fd + 1));
     FileDescriptor const kept(lock ? ::fcntl(lock.get(), F_DUPFD_CLOEXEC, worker_lock_fd + 1) : -1);
     if (!theirs || (lock && !kept))
-        return fail({Problem::unavailable,
-                     "no worker could be started",
-                     "check that vfmgrd has file descriptors left",
-                     {errno_cause("fcntl F_DUPFD_CLOEXEC", errno)}});
+        return fail(no_worker("fcntl F_DUPFD_CLOEXEC", errno, free_descriptors));
     VFMGR_TRY(auto const pid, start(program, arguments, theirs.get(), kept.get()));
     if (lock) {
         auto const text = std::to_string(pid) + "\n";

@@ -15,7 +15,6 @@
 #include <cstring>
 #include <initializer_list>
 #include <iterator>
-#include <memory>
 #include <optional>
 #include <ranges>
 #include <span>
@@ -25,6 +24,7 @@
 #include <vector>
 
 #include "api/os/descriptor.hpp"
+#include "api/os/handle.hpp"
 #include "api/types/addresses.hpp"
 #include "api/types/time.hpp"
 
@@ -179,10 +179,7 @@ class NlRequest {
 // One netlink conversation with the kernel: requests out, answers or an ACK back, with a deadline.
 // Owned by one thread at a time; cheap to open, so open one where it is used.
 
-struct NlSocketFreed {
-    void operator()(nl_sock* socket) const noexcept { nl_socket_free(socket); }
-};
-using NlSocketHandle = std::unique_ptr<nl_sock, NlSocketFreed>;
+using NlSocketHandle = Handle<nl_sock, nl_socket_free>;
 
 enum class NlProtocol { route, rdma, netfilter, generic };
 
