@@ -317,7 +317,7 @@ void write_address(pugi::xml_node parent, PciAddress const& pci, char const* typ
 
 }  // namespace
 
-std::string to_xml(HostdevXml const& hostdev) {
+std::string to_xml(DomainHostdev const& hostdev) {
     pugi::xml_document document;
     auto root = document.append_child("hostdev");
     root.append_attribute("mode") = "subsystem";
@@ -325,7 +325,7 @@ std::string to_xml(HostdevXml const& hostdev) {
     root.append_attribute("managed") = "no";
     root.append_child("driver").append_attribute("name") = "vfio";
     write_address(root.append_child("source"), hostdev.pci, nullptr);
-    root.append_child("alias").append_attribute("name") = hostdev.alias.c_str();
+    if (hostdev.alias) root.append_child("alias").append_attribute("name") = hostdev.alias->c_str();
     if (hostdev.guest) write_address(root, *hostdev.guest, "pci");
     std::ostringstream text;
     document.save(text, "  ", pugi::format_indent | pugi::format_no_declaration);

@@ -66,18 +66,11 @@ struct DomainXml {
 [[nodiscard]] VmInfo vm_info(DomainXml const* live, DomainXml const* config,
                              std::vector<std::string> const& hostdev_networks);
 
-// Writes the <hostdev> that gives a VM its VF. Pure; any thread.
-
-struct HostdevXml {
-    PciAddress pci;                   // the VF on the host
-    std::string alias;                // "ua-vfmgr-<attachment id>"
-    std::optional<PciAddress> guest;  // its address in the guest; absent: libvirt chooses
-};
-
+// Writes the <hostdev> that gives a VM its VF; without an address in the guest libvirt chooses one.
 // managed='no': vfmgr alone binds and resets VFs, so a VM whose VF is not yet restored and checked
 // can't start with another owner's. Not <interface type='hostdev'>: libvirt would set MAC and VLAN
 // itself, and on InfiniBand it can't (LIBVIRT.md#hostdev-not-interface).
-[[nodiscard]] std::string to_xml(HostdevXml const& hostdev);
+[[nodiscard]] std::string to_xml(DomainHostdev const& hostdev);
 
 // Checks whether a domain already has an attachment's VF, or something that forbids to add it.
 // Pure.

@@ -89,18 +89,15 @@ std::string libvirt_code_name(int code) {
     return fmt::format("VIR_ERR_{}", code);
 }
 
-Cause libvirt_cause(std::string call) {
-    auto const* last = virGetLastError();
-    if (!last) return {std::move(call), "VIR_ERR_OK", "libvirt gives no reason"};
-    return {std::move(call), libvirt_code_name(last->code),
-            last->message ? last->message : "libvirt gives no message"};
-}
-
 Error libvirt_error(std::string call, std::string_view what) {
-    auto const* last = virGetLastError();
-    Error error;
-    error.problem = last ? problem_for(last->code, last->domain) : Problem::hypervisor_refused;
-    error.causes.push_back(libvirt_cause(std::move(call)));
+    Error error{Problem::hypervisor_refused, {}, {}};
+    Cause cause{std::move(call), "VIR_ERR_OK", "libvirt gives no reason"};
+    if (auto const* last = virGetLastError()) {
+        error.problem = problem_for(last->code, last->domain);
+        cause.code = libvirt_code_name(last->code);
+        cause.text = last->message ? last->message : "libvirt gives no message";
+    }
+    error.causes.push_back(std::move(cause));
     auto const& message = error.causes.front().text;
     if (error.problem == Problem::hypervisor_refused &&
         message.find(in_use_text) != std::string::npos)

@@ -10,9 +10,6 @@
 
 namespace vfmgr {
 
-// {"virDomainAttachDeviceFlags", "VIR_ERR_OPERATION_FAILED", libvirt's message}
-[[nodiscard]] Cause libvirt_cause(std::string call);
-
 // `what` is the refused request: "libvirt does not plug 0000:01:10.0 into VM vm1". The detail is
 // `what`, a colon and libvirt's message. A dead connection is `unavailable`, a missing domain
 // `not_found`, anything else `hypervisor_refused`; the remedy comes from the message if it is a

@@ -30,13 +30,11 @@ int lifecycle(virConnectPtr, virDomainPtr domain, int event, int, void* opaque) 
     return 0;
 }
 void device_added(virConnectPtr, virDomainPtr, char const*, void* opaque) {
-    events_of(opaque).device_changed();
+    events_of(opaque).observe_again();
 }
-void device_removed(virConnectPtr, virDomainPtr domain, char const* alias, void* opaque) {
-    events_of(opaque).device_removed(uuid_of(domain), alias ? alias : "");
-}
-void removal_failed(virConnectPtr, virDomainPtr domain, char const* alias, void* opaque) {
-    events_of(opaque).device_removal_failed(uuid_of(domain), alias ? alias : "");
+template <UnplugNews how>
+void unplug_ended(virConnectPtr, virDomainPtr domain, char const* alias, void* opaque) {
+    events_of(opaque).unplug_ended(uuid_of(domain), alias ? alias : "", how);
 }
 
 struct Subscription {
@@ -84,18 +82,9 @@ void LibvirtEvents::domain_changed(std::string const& uuid, int lifecycle_event)
         observe_again();
 }
 
-void LibvirtEvents::device_changed() {
-    observe_again();
-}
-
-void LibvirtEvents::device_removed(std::string const& uuid, std::string const& alias) {
-    notify(UnplugNews::removed,
-           [&](Waiter const& waiter) { return waiter.uuid == uuid && waiter.alias == alias; });
-}
-
-void LibvirtEvents::device_removal_failed(std::string const& uuid, std::string const& alias) {
-    notify(UnplugNews::refused,
-           [&](Waiter const& waiter) { return waiter.uuid == uuid && waiter.alias == alias; });
+void LibvirtEvents::unplug_ended(std::string const& uuid, std::string const& alias,
+                                 UnplugNews how) {
+    notify(how, [&](Waiter const& waiter) { return waiter.uuid == uuid && waiter.alias == alias; });
 }
 
 void LibvirtEvents::connection_closed() {
@@ -141,8 +130,8 @@ Result<std::vector<int>> subscribe(virConnectPtr connection, Shared const& event
     std::array const subscriptions = {
         subscription(VIR_DOMAIN_EVENT_ID_LIFECYCLE, lifecycle),
         subscription(VIR_DOMAIN_EVENT_ID_DEVICE_ADDED, device_added),
-        subscription(VIR_DOMAIN_EVENT_ID_DEVICE_REMOVED, device_removed),
-        subscription(VIR_DOMAIN_EVENT_ID_DEVICE_REMOVAL_FAILED, removal_failed),
+        subscription(VIR_DOMAIN_EVENT_ID_DEVICE_REMOVED, unplug_ended<UnplugNews::removed>),
+        subscription(VIR_DOMAIN_EVENT_ID_DEVICE_REMOVAL_FAILED, unplug_ended<UnplugNews::refused>),
     };
     std::vector<int> ids;
     for (auto const& [event, callback] : subscriptions) {

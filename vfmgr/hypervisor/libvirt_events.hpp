@@ -28,7 +28,7 @@ enum class UnplugNews {
     connection_lost,  // events may be missing: read the XML instead
 };
 
-class LibvirtEvents : public std::enable_shared_from_this<LibvirtEvents> {
+class LibvirtEvents {
     struct Waiter {
         std::string uuid;
         std::string alias;
@@ -60,13 +60,11 @@ class LibvirtEvents : public std::enable_shared_from_this<LibvirtEvents> {
 
     // Called from libvirt's callbacks.
     void domain_changed(std::string const& uuid, int lifecycle_event);
-    void device_changed();
-    void device_removed(std::string const& uuid, std::string const& alias);
-    void device_removal_failed(std::string const& uuid, std::string const& alias);
+    void unplug_ended(std::string const& uuid, std::string const& alias, UnplugNews how);
     void connection_closed();
+    void observe_again();
 
   private:
-    void observe_again();
     template <class Matches>
     void notify(UnplugNews news, Matches matches);
 

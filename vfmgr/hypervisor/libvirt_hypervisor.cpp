@@ -125,10 +125,8 @@ Result<void> take_job(virConnectPtr connection, std::string const& uuid) {
 
 }  // namespace
 
-LibvirtHypervisor::LibvirtHypervisor(std::string uri, std::function<void()> on_change)
-    : LibvirtHypervisor(std::move(uri), std::move(on_change), Times{}) {}
-
-LibvirtHypervisor::LibvirtHypervisor(std::string uri, std::function<void()> on_change, Times times)
+LibvirtHypervisor::LibvirtHypervisor(std::string uri, std::function<void()> on_change,
+                                     LibvirtTimes times)
     : times_(times),
       events_(std::make_shared<LibvirtEvents>(std::move(on_change))),
       session_(std::move(uri), events_) {}

@@ -58,26 +58,25 @@ class SharedObservation {
     bool observing_ = false;
 };
 
+struct LibvirtTimes {
+    std::chrono::milliseconds observe_max{30'000};
+    // A request that the guest has not answered is repeated after this. QEMU forgets a pending PCIe
+    // unplug after 5 s and refuses a second one before.
+    std::chrono::milliseconds unplug_retry{10'000};
+    std::chrono::milliseconds reconnect_retry{1'000};
+    // Reserved from a detach's deadline, to read the live XML once more.
+    std::chrono::milliseconds last_check{2'000};
+};
+
 // The Hypervisor for a real libvirt. Owned by main; called from operation threads. Every call
 // returns by its deadline, whatever libvirt does; on_change is called from libvirt's event thread
 // and only requests a new observation.
 
 class LibvirtHypervisor final : public Hypervisor {
   public:
-    struct Times {
-        std::chrono::milliseconds observe_max{30'000};
-        // A request that the guest has not answered is repeated after this. QEMU forgets a pending
-        // PCIe unplug after 5 s and refuses a second one before.
-        std::chrono::milliseconds unplug_retry{10'000};
-        std::chrono::milliseconds reconnect_retry{1'000};
-        // Reserved from a detach's deadline, to read the live XML once more.
-        std::chrono::milliseconds last_check{2'000};
-    };
-
     // Connects on first use. The next call opens a broken connection again; on_change triggers that
     // call.
-    LibvirtHypervisor(std::string uri, std::function<void()> on_change);
-    LibvirtHypervisor(std::string uri, std::function<void()> on_change, Times times);
+    LibvirtHypervisor(std::string uri, std::function<void()> on_change, LibvirtTimes times = {});
     ~LibvirtHypervisor() override;
     LibvirtHypervisor(LibvirtHypervisor const&) = delete;
     LibvirtHypervisor& operator=(LibvirtHypervisor const&) = delete;
@@ -99,7 +98,7 @@ class LibvirtHypervisor final : public Hypervisor {
     [[nodiscard]] Result<void> detach_config(DetachHostdev const& step, Deadline deadline);
     [[nodiscard]] Result<void> ask(Request request, Deadline deadline);
 
-    Times times_;
+    LibvirtTimes times_;
     std::shared_ptr<LibvirtEvents> events_;
     LibvirtSession session_;
     SharedObservation every_domain_;

@@ -24,12 +24,12 @@ TEST(HostdevXml, Exactly) {
 }
 
 TEST(HostdevXml, TheParserReadsItBack) {
-    HostdevXml const hostdev{pci("0000:01:10.4"), "ua-vfmgr-3f9c2b1d", pci("0000:05:00.0")};
+    DomainHostdev const hostdev{pci("0000:01:10.4"), "ua-vfmgr-3f9c2b1d", pci("0000:05:00.0")};
     auto const domain = parse_domain_xml("<domain><name>a</name><uuid>b</uuid><devices>" +
                                          to_xml(hostdev) + "</devices></domain>");
     ASSERT_TRUE(domain);
     ASSERT_EQ(domain->hostdevs.size(), 1u);
-    EXPECT_EQ(domain->hostdevs[0], (DomainHostdev{hostdev.pci, hostdev.alias, hostdev.guest}));
+    EXPECT_EQ(domain->hostdevs[0], hostdev);
 }
 
 TEST(HostdevXml, AnAliasCannotBreakOut) {

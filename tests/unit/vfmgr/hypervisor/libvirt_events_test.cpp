@@ -16,12 +16,12 @@ constexpr std::chrono::seconds generous{20};
 TEST(LibvirtEvents, WatchHearsOnlyItsOwnDevice) {
     LibvirtEvents events(nullptr);
     LibvirtEvents::Watch watch(events, "vm-a", "ua-vfmgr-1");
-    events.device_removed("vm-b", "ua-vfmgr-1");
-    events.device_removed("vm-a", "ua-vfmgr-11");
+    events.unplug_ended("vm-b", "ua-vfmgr-1", UnplugNews::removed);
+    events.unplug_ended("vm-a", "ua-vfmgr-11", UnplugNews::removed);
     events.domain_changed("vm-b", VIR_DOMAIN_EVENT_STOPPED);
     events.domain_changed("vm-a", VIR_DOMAIN_EVENT_DEFINED);
     EXPECT_EQ(watch.next(in(std::chrono::milliseconds(1))), UnplugNews::silence);
-    events.device_removed("vm-a", "ua-vfmgr-1");
+    events.unplug_ended("vm-a", "ua-vfmgr-1", UnplugNews::removed);
     EXPECT_EQ(watch.next(in(generous)), UnplugNews::removed);
     EXPECT_EQ(watch.next(in(std::chrono::milliseconds(1))), UnplugNews::silence);
 }
@@ -29,10 +29,10 @@ TEST(LibvirtEvents, WatchHearsOnlyItsOwnDevice) {
 TEST(LibvirtEvents, RemovalOutranksRefusal) {
     LibvirtEvents events(nullptr);
     LibvirtEvents::Watch watch(events, "vm-a", "ua-vfmgr-1");
-    events.device_removed("vm-a", "ua-vfmgr-1");
-    events.device_removal_failed("vm-a", "ua-vfmgr-1");
+    events.unplug_ended("vm-a", "ua-vfmgr-1", UnplugNews::removed);
+    events.unplug_ended("vm-a", "ua-vfmgr-1", UnplugNews::refused);
     EXPECT_EQ(watch.next(in(generous)), UnplugNews::removed);
-    events.device_removal_failed("vm-a", "ua-vfmgr-1");
+    events.unplug_ended("vm-a", "ua-vfmgr-1", UnplugNews::refused);
     EXPECT_EQ(watch.next(in(generous)), UnplugNews::refused);
 }
 
@@ -50,13 +50,13 @@ TEST(LibvirtEvents, EveryEventSaysLookAgainUntilMuted) {
     LibvirtEvents events([&] { ++looks; });
     events.domain_changed("vm-a", VIR_DOMAIN_EVENT_STARTED);
     events.domain_changed("vm-a", VIR_DOMAIN_EVENT_STOPPED);
-    events.device_changed();
-    events.device_removed("vm-a", "x");
-    events.device_removal_failed("vm-a", "x");
+    events.observe_again();
+    events.unplug_ended("vm-a", "x", UnplugNews::removed);
+    events.unplug_ended("vm-a", "x", UnplugNews::refused);
     events.connection_closed();
     EXPECT_EQ(looks, 6);
     events.mute();
-    events.device_changed();
+    events.observe_again();
     EXPECT_EQ(looks, 6);
 }
 

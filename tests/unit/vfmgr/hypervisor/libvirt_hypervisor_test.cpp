@@ -104,7 +104,7 @@ class LibvirtHypervisorTest : public ::testing::Test {
     VirConnect connection_;
     VirDomain transient_;
     VirDomain persistent_;
-    LibvirtHypervisor::Times times_{20s, 10s, 10ms, 50ms};
+    LibvirtTimes times_{20s, 10s, 10ms, 50ms};
     LibvirtHypervisor hypervisor_{uri, nullptr, times_};
 };
 
