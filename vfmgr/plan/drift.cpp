@@ -24,6 +24,10 @@ std::string driver_name(std::optional<std::string> const& driver) {
     return driver ? fmt::format("bound to {}", *driver) : "unbound";
 }
 
+Drift of_pf(PciAddress const& pf, std::string what, std::string found, std::string sentence) {
+    return {pf, {}, std::move(what), std::move(found), std::move(sentence)};
+}
+
 // Begins every sentence about an attachment's VF.
 struct InVm {
     Attachment const& attachment;
@@ -59,14 +63,10 @@ void compare_links(DesiredPf const& desired_pf, PfState const& pf,
     auto const links = desired_links(pf.info.pci, desired_pf.spec, *desired_pf.base, attachments);
     for (auto const& step : links_up(pf, links, *desired_pf.base)) {
         auto const lacks = sentence(step);
-        into.push_back({pf.info.pci,
-                        {},
-                        lacks,
-                        "absent",
-                        fmt::format("{} is not set up as its attachments need it; still to do: {}",
-                                    display_name(pf.info), lacks),
-                        {},
-                        {}});
+        into.push_back(
+            of_pf(pf.info.pci, lacks, "absent",
+                  fmt::format("{} is not set up as its attachments need it; still to do: {}",
+                              display_name(pf.info), lacks)));
     }
 }
 
@@ -79,15 +79,11 @@ void compare_listeners(DesiredPf const& desired_pf, PfState const& pf,
         });
         if (used == attachments.end()) continue;
         for (auto const& each : reached_listeners(pf, desired_pf.spec, network))
-            into.push_back({pf.info.pci,
-                            {},
-                            fmt::format("rdma listener {} {}", network.name, each.port),
-                            each.comm,
-                            fmt::format("{}, where VMs on network {} reach it: stop it, or have it "
-                                        "listen elsewhere",
-                                        sentence(each, pf.info), network.name),
-                            {},
-                            {}});
+            into.push_back(of_pf(
+                pf.info.pci, fmt::format("rdma listener {} {}", network.name, each.port), each.comm,
+                fmt::format("{}, where VMs on network {} reach it: stop it, or have it "
+                            "listen elsewhere",
+                            sentence(each, pf.info), network.name)));
     }
 }
 
@@ -130,14 +126,9 @@ void compare_pf(DesiredPf const& desired_pf, PfState const& pf, HostView const& 
     auto const& spec = desired_pf.spec;
     auto const& pci = pf.info.pci;
     if (spec.num_vfs && *spec.num_vfs != pf.vfs.size())
-        into.push_back({pci,
-                        {},
-                        "num_vfs",
-                        fmt::format("{}", pf.vfs.size()),
-                        fmt::format("{} has {} VFs, {} are configured", display_name(pf.info),
-                                    pf.vfs.size(), *spec.num_vfs),
-                        {},
-                        {}});
+        into.push_back(of_pf(pci, "num_vfs", fmt::format("{}", pf.vfs.size()),
+                             fmt::format("{} has {} VFs, {} are configured", display_name(pf.info),
+                                         pf.vfs.size(), *spec.num_vfs)));
     auto const attachments = attached_on(desired, pci);
     compare_links(desired_pf, pf, attachments, into);
     compare_listeners(desired_pf, pf, attachments, into);
@@ -145,13 +136,8 @@ void compare_pf(DesiredPf const& desired_pf, PfState const& pf, HostView const& 
     auto const unbound = bind_unused(host, desired, pf, spec);
     for (auto const index : unbound ? unbound->vfs : std::vector<std::uint16_t>()) {
         auto const found = driver_name(find_vf(host, VfId{pci, index})->driver);
-        into.push_back({pci,
-                        index,
-                        "driver",
-                        found,
-                        fmt::format("VF {} is {} instead of {}", index, found, *spec.vf_driver),
-                        {},
-                        {}});
+        into.push_back({pci, index, "driver", found,
+                        fmt::format("VF {} is {} instead of {}", index, found, *spec.vf_driver)});
     }
 }
 
@@ -163,13 +149,8 @@ void compare_there(PfStanding const& standing, DesiredPf const& desired_pf, PfSt
                    HostView const& host, DesiredState const& desired, std::vector<Drift>& into) {
     auto const& pci = pf.info.pci;
     if (standing.is == Standing::driver_unbound)
-        into.push_back({pci,
-                        {},
-                        "driver",
-                        driver_name({}),
-                        text_of(standing_trouble(standing, pci).value_or(Error{})),
-                        {},
-                        {}});
+        into.push_back(of_pf(pci, "driver", driver_name({}),
+                             text_of(standing_trouble(standing, pci).value_or(Error{}))));
     compare_pf(desired_pf, pf, host, desired, into);
 }
 
@@ -245,8 +226,7 @@ std::vector<Drift> find_drift(HostView const& host, DesiredState const& desired)
         auto const standing = standing_of(host.kernel, desired, pci);
         // Nothing is requested of another device.
         if (auto const wrong = wrong_standing(standing, pci))
-            all.push_back(
-                {pci, {}, device, std::string(code(wrong->problem)), text_of(*wrong), {}, {}});
+            all.push_back(of_pf(pci, device, std::string(code(wrong->problem)), text_of(*wrong)));
         else if (auto const* const pf = find_pf(host, pci); can_be_judged(pf))
             compare_there(standing, desired_pf, *pf, host, desired, all);
     }

@@ -21,8 +21,8 @@ struct Drift {
     std::string what;
     std::string found;     // "7", "unbound": for people to read, and equal while it stays
     std::string sentence;  // "VF 2, attached to VM a, is gone"
-    std::optional<std::string> attachment;
-    std::optional<std::string> vm;
+    std::optional<std::string> attachment{};
+    std::optional<std::string> vm{};
 };
 [[nodiscard]] std::string key_of(Drift const& drift);  // Identifies the drift, whatever its value.
 
