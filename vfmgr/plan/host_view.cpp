@@ -51,11 +51,14 @@ VfState const* find_vf(HostView const& view, VfId const& vf) {
     return found == pf->vfs.end() ? nullptr : &*found;
 }
 
+HostInterface const* find_interface(PfState const& pf, InterfaceId const& interface) {
+    auto const found = std::ranges::find(pf.interfaces, interface, &HostInterface::id);
+    return found == pf.interfaces.end() ? nullptr : &*found;
+}
+
 HostInterface const* find_interface(HostView const& view, InterfaceId const& interface) {
     auto const* pf = find_pf(view, interface.pf);
-    if (pf == nullptr) return nullptr;
-    auto const found = std::ranges::find(pf->interfaces, interface, &HostInterface::id);
-    return found == pf->interfaces.end() ? nullptr : &*found;
+    return pf == nullptr ? nullptr : find_interface(*pf, interface);
 }
 
 VmInfo const* find_vm(HostView const& view, std::string_view name_or_uuid) {

@@ -78,6 +78,7 @@ struct HostView {
 
 [[nodiscard]] PfState const* find_pf(HostView const& view, PciAddress const& pf);
 [[nodiscard]] VfState const* find_vf(HostView const& view, VfId const& vf);
+[[nodiscard]] HostInterface const* find_interface(PfState const& pf, InterfaceId const& interface);
 [[nodiscard]] HostInterface const* find_interface(HostView const& view,
                                                   InterfaceId const& interface);
 // Finds by UUID, then by name. Names are unique in libvirt.

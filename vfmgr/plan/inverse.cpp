@@ -154,20 +154,17 @@ struct Inverter {
 
   private:
     static bool has(std::vector<VmHostdev> const& hostdevs, PciAddress const& pci) {
-        return std::any_of(hostdevs.begin(), hostdevs.end(),
-                           [&](VmHostdev const& one) { return one.pci == pci; });
+        return std::ranges::find(hostdevs, pci, &VmHostdev::pci) != hostdevs.end();
     }
     [[nodiscard]] bool has_address(InterfaceId const& id, IpAddress const& address) const {
         auto const* on = interface(id);
-        return on && std::find(on->addresses.begin(), on->addresses.end(), address) !=
-                         on->addresses.end();
+        return on && std::ranges::find(on->addresses, address) != on->addresses.end();
     }
     [[nodiscard]] PeerEntry const* peer(InterfaceId const& id, IpAddress const& address) const {
         auto const* on = interface(id);
         if (!on) return nullptr;
-        auto it = std::find_if(on->peers.begin(), on->peers.end(),
-                               [&](PeerEntry const& one) { return one.address == address; });
-        return it == on->peers.end() ? nullptr : &*it;
+        auto const found = std::ranges::find(on->peers, address, &PeerEntry::address);
+        return found == on->peers.end() ? nullptr : &*found;
     }
 };
 

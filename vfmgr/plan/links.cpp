@@ -15,12 +15,6 @@ bool contains(std::vector<T> const& all, T const& one) {
     return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-HostInterface const* interface_of(PfState const& pf, InterfaceId const& id) {
-    auto it = std::find_if(pf.interfaces.begin(), pf.interfaces.end(),
-                           [&](HostInterface const& interface) { return interface.id == id; });
-    return it == pf.interfaces.end() ? nullptr : &*it;
-}
-
 bool has_peer(HostInterface const& interface, IpAddress const& address, DesiredPeer const& peer) {
     return std::any_of(interface.peers.begin(), interface.peers.end(), [&](PeerEntry const& entry) {
         return entry.address == address && entry.mac == peer.mac;
@@ -160,7 +154,7 @@ Result<void> require_own_interface(PfInfo const& pf, Network const& network) {
 
 std::vector<RdmaListener> reached_listeners(PfState const& pf, PfSpec const& spec,
                                             Network const& network) {
-    auto const* const interface = interface_of(pf, InterfaceId{pf.info.pci, network.vlan});
+    auto const* const interface = find_interface(pf, InterfaceId{pf.info.pci, network.vlan});
     auto const is_responders = [&](IpAddress const& address) {
         return std::ranges::find(spec.networks, address, &Network::host_address) !=
                spec.networks.end();
@@ -188,13 +182,13 @@ std::vector<Step> links_up(PfState const& pf, DesiredLinks const& needed, PfBase
     InterfaceId const untagged{pf.info.pci, {}};
     // The PF's MTU bounds that of its VLAN devices and VFs: it is lowered only in links_down.
     auto const mtu = std::max(needed.mtu, pf.info.mtu);
-    interface_up(steps, interface_of(pf, untagged), untagged, needed.interfaces.at(untagged), base,
-                 needed.up || pf.info.up, mtu);
+    interface_up(steps, find_interface(pf, untagged), untagged, needed.interfaces.at(untagged),
+                 base, needed.up || pf.info.up, mtu);
     // SoftRoCE goes on the parent: a VLAN device refuses it, and its GID appears on the parent's.
     if (needed.rxe && !pf.info.rdma_device) steps.push_back(AddRdmaLink{pf.info.pci});
     for (auto const& [id, interface] : needed.interfaces)
         if (id.vlan)
-            interface_up(steps, interface_of(pf, id), id, interface, base, true, interface.mtu);
+            interface_up(steps, find_interface(pf, id), id, interface, base, true, interface.mtu);
     return steps;
 }
 
@@ -207,14 +201,14 @@ void raise_for_vfs(std::vector<Step>& steps, PfState const& pf) {
 
 std::vector<Step> links_closed(PfState const& pf, DesiredLinks const& needed, PfBase const& base) {
     std::vector<Step> steps;
-    for (auto const& [id, needed] : needed.interfaces) {
-        auto const* const interface = interface_of(pf, id);
+    for (auto const& [id, closed] : needed.interfaces) {
+        auto const* const interface = find_interface(pf, id);
         if (!interface || !interface->up) continue;
-        for (auto const& address : needed.addresses)
+        for (auto const& address : closed.addresses)
             if (contains(interface->addresses, address) &&
                 lost_its_filter(*interface, base, address))
                 steps.push_back(AddAddress{id, address});
-        for (auto const& [address, peer] : needed.peers)
+        for (auto const& [address, peer] : closed.peers)
             if (is_open_to(*interface, address, peer) &&
                 contains(interface->addresses, peer.source))
                 steps.push_back(AddPeer{id, address, peer.mac, peer.source});

@@ -136,24 +136,13 @@ void fields(F& f, V& step) {
     f.value("force", step.force);
 }
 
-template <class F, Of<AttachHostdev> V>
+template <class F, OneOf<AttachHostdev, DetachHostdev> V>
 void fields(F& f, V& step) {
     f.value("vm_uuid", step.vm_uuid);
     f.value("attachment", step.attachment);
     f.value("vf", step.vf);
     f.value("pci", step.pci);
-    f.maybe("mac", step.mac);
-    f.value("live", step.live);
-    f.value("config", step.config);
-    f.value("vm", step.vm);
-}
-
-template <class F, Of<DetachHostdev> V>
-void fields(F& f, V& step) {
-    f.value("vm_uuid", step.vm_uuid);
-    f.value("attachment", step.attachment);
-    f.value("vf", step.vf);
-    f.value("pci", step.pci);
+    if constexpr (Of<V, AttachHostdev>) f.maybe("mac", step.mac);
     f.value("live", step.live);
     f.value("config", step.config);
     f.value("vm", step.vm);
