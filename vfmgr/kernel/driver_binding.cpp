@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/kernel/driver_binding.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "vfmgr/kernel/in_use.hpp"
 #include "vfmgr/kernel/pci.hpp"
 #include "vfmgr/kernel/pf_view.hpp"
+#include "vfmgr/kernel/steps.hpp"
 #include "vfmgr/netlink/monitor.hpp"
 #include "vfmgr/netlink/vf.hpp"
 #include "vfmgr/plan/choose.hpp"

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "vfmgr/kernel/steps.hpp"
 #include "vfmgr/machine/command.hpp"
 #include "vfmgr/machine/firmware.hpp"
 #include "vfmgr/netlink/devlink.hpp"

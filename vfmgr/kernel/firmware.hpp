@@ -20,7 +20,5 @@ struct CardFunctions {
 // A failed read is in `problem`, with the remedy.
 [[nodiscard]] FirmwareCard read_card(LinuxKernelRoots const& roots, CardFunctions const& card,
                                      Deadline deadline);
-[[nodiscard]] Result<Observed> perform_step(LinuxKernelRoots const& roots, SetFirmware const& step,
-                                            Deadline deadline);
 
 }  // namespace vfmgr

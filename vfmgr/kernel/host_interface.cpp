@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/kernel/host_interface.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 
 #include "vfmgr/kernel/interface_filter.hpp"
 #include "vfmgr/kernel/pf_view.hpp"
+#include "vfmgr/kernel/steps.hpp"
 #include "vfmgr/netlink/monitor.hpp"
 #include "vfmgr/plan/rdma_links.hpp"
 

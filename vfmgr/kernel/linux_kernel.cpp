@@ -3,13 +3,11 @@
 
 #include <algorithm>
 
-#include "vfmgr/kernel/driver_binding.hpp"
 #include "vfmgr/kernel/firmware.hpp"
-#include "vfmgr/kernel/host_interface.hpp"
 #include "vfmgr/kernel/pci.hpp"
 #include "vfmgr/kernel/pf_view.hpp"
 #include "vfmgr/kernel/rdma_links.hpp"
-#include "vfmgr/kernel/vf_count.hpp"
+#include "vfmgr/kernel/steps.hpp"
 #include "vfmgr/kernel/vf_settings.hpp"
 #include "vfmgr/kernel/worker_process.hpp"
 #include "vfmgr/netlink/devlink.hpp"

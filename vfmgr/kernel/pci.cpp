@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "api/os/descriptor.hpp"
+#include "vfmgr/kernel/steps.hpp"
 
 extern "C" {
 #include <pci/pci.h>

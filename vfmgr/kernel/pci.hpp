@@ -73,10 +73,6 @@ class VpdBook {
 [[nodiscard]] Result<void> set_override(LinuxKernelRoots const& roots, PciAddress const& pci,
                                         std::string const& driver);
 
-// Writes only values that differ. Skips VFs that are gone.
-[[nodiscard]] Result<Observed> perform_step(LinuxKernelRoots const& roots, SetPciValues const& step,
-                                            Deadline deadline);
-
 // --- parts ---
 
 [[nodiscard]] Error refused_write(std::filesystem::path const& file, std::string const& detail,

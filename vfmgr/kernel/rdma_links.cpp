@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "vfmgr/kernel/steps.hpp"
 #include "vfmgr/plan/rdma_links.hpp"
 
 namespace vfmgr {

@@ -53,11 +53,4 @@ class LinkModules {
 [[nodiscard]] Result<HostNetworkView> view_host_network(LinuxKernelRoots const& roots,
                                                         LinkModules& modules, Deadline deadline);
 
-[[nodiscard]] Result<Observed> perform_step(LinuxKernelRoots const& roots,
-                                            AddSoftRdmaLink const& step, Deadline deadline);
-// link_in_use while it has users, or its users are unknown, unless forced; while a process uses it,
-// even if forced: the kernel would wait for that process, and the caller would hang.
-[[nodiscard]] Result<Observed> perform_step(LinuxKernelRoots const& roots,
-                                            RemoveSoftRdmaLink const& step, Deadline deadline);
-
 }  // namespace vfmgr

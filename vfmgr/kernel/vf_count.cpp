@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/kernel/vf_count.hpp"
-
 #include <fmt/format.h>
 #include <libudev.h>
 
@@ -14,6 +12,7 @@
 #include "api/os/handle.hpp"
 #include "vfmgr/kernel/in_use.hpp"
 #include "vfmgr/kernel/quirks.hpp"
+#include "vfmgr/kernel/steps.hpp"
 #include "vfmgr/kernel/worker_process.hpp"
 #include "vfmgr/netlink/monitor.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/kernel/driver_binding.hpp"
 #include "host_tree.hpp"
+#include "vfmgr/kernel/steps.hpp"
 
 namespace vfmgr {
 namespace {

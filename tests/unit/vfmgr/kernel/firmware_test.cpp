@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/vfmgr/kernel/host_tree.hpp"
+#include "vfmgr/kernel/steps.hpp"
 
 namespace vfmgr {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host's interface on a real network: a veth pair in a namespace of the test's own; near0 is
 // the PF.
-#include "vfmgr/kernel/host_interface.hpp"
 #include "host_tree.hpp"
 #include "vfmgr/kernel/linux_kernel.hpp"
 #include "vfmgr/kernel/rdma_links.hpp"
+#include "vfmgr/kernel/steps.hpp"
 
 namespace vfmgr {
 namespace {

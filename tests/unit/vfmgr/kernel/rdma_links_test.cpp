@@ -4,6 +4,7 @@
 
 #include "host_tree.hpp"
 #include "vfmgr/kernel/linux_kernel.hpp"
+#include "vfmgr/kernel/steps.hpp"
 
 namespace vfmgr {
 namespace {

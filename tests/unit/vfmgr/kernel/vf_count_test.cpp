@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/kernel/vf_count.hpp"
 #include "host_tree.hpp"
+#include "vfmgr/kernel/steps.hpp"
 #include "vfmgr/kernel/worker_process.hpp"
 
 namespace vfmgr {
