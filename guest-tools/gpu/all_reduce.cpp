@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <chrono>
 #include <memory>
@@ -30,44 +31,10 @@ double seconds_since(Steady::time_point begin) {
     return std::max(std::chrono::duration<double>(Steady::now() - begin).count(), 1e-9);
 }
 
-constexpr std::size_t block_elements = std::size_t{1} << 20U;  // on the host at a time
-
-std::string wrong_sum_text(float found, std::uint32_t expected) {
-    constexpr auto poison = std::to_integer<std::uint32_t>(verify::poison_byte) * 0x01010101U;
-    if (std::bit_cast<std::uint32_t>(found) == poison) return "was never written";
-    return fmt::format("is {} instead of {}", found, expected);
-}
-
-// Finds the rank whose values are missing: one faulty GPU explains more than a number.
-std::optional<std::uint32_t> lacking(AllReduceValues const& values, std::size_t element,
-                                     float found) {
-    auto const sum = values.sum(element);
-    for (std::uint32_t rank = 0; rank < values.ranks; ++rank)
-        if (static_cast<float>(sum - values.of(rank, element)) == found) return rank;
-    return std::nullopt;
-}
-
 // Returns the same error with the GPU named in it.
 Error of_gpu(PciAddress const& pci, Error error) {
     error.detail = fmt::format("GPU {}: {}", to_string(pci), error.detail);
     return error;
-}
-
-struct WrongSums {
-    std::uint64_t wrong = 0;  // elements
-    std::size_t first = 0;
-    std::string what;                    // first wrong element: "is 7, and not 9"
-    std::optional<std::uint32_t> lacks;  // the rank without which the sum is the one found
-};
-
-// Calls `work` with each block of so many floats and the number of its first one.
-template <class Work>
-Result<void> in_blocks(std::size_t bytes, Work work) {
-    auto const elements = bytes / sizeof(float);
-    std::vector<float> room(std::min(block_elements, elements));
-    for (std::size_t begin = 0; begin < elements; begin += room.size())
-        VFMGR_CHECK(work(begin, std::span(room).first(std::min(room.size(), elements - begin))));
-    return {};
 }
 
 // One GPU's part in an all-reduce: its context, its stream, what it adds and what it receives.
@@ -109,34 +76,12 @@ struct Rank {
                       std::size_t bytes) const {
         VFMGR_CHECK(context.use());
         VFMGR_CHECK(received->set(verify::poison_byte, bytes));
-        VFMGR_CHECK(in_blocks(bytes, [&](std::size_t begin, std::span<float> block) {
-            for (std::size_t at = 0; at < block.size(); ++at)
-                block[at] = static_cast<float>(values.of(number, begin + at));
-            return sent->write(begin * sizeof(float), std::as_bytes(block));
-        }));
+        std::vector<float> own(bytes / sizeof(float));
+        for (std::size_t at = 0; at < own.size(); ++at)
+            own[at] = static_cast<float>(values.of(number, at));
+        VFMGR_CHECK(sent->write(0, std::as_bytes(std::span(own))));
         // The non-blocking stream does not wait for these copies either.
         return context.synchronize();
-    }
-
-    // Checks every element, on the host.
-    Result<WrongSums> check(AllReduceValues const& values, GpuBuffer const& buffer,
-                            std::size_t bytes) const {
-        VFMGR_CHECK(context.use());
-        WrongSums found;
-        auto const take = [&](std::size_t element, float sum) {
-            auto const expected = values.sum(element);
-            if (sum == static_cast<float>(expected) || found.wrong++ > 0) return;
-            found.first = element;
-            found.what = wrong_sum_text(sum, expected);
-            found.lacks = lacking(values, element, sum);
-        };
-        auto const take_block = [&](std::size_t begin, std::span<float> block) -> Result<void> {
-            VFMGR_CHECK(buffer.read(begin * sizeof(float), std::as_writable_bytes(block)));
-            for (std::size_t at = 0; at < block.size(); ++at) take(begin + at, block[at]);
-            return {};
-        };
-        VFMGR_CHECK(in_blocks(bytes, take_block));
-        return found;
     }
 };
 
@@ -144,8 +89,9 @@ enum class Place { out_of_place, in_place };
 
 class Clique {
   public:
-    Clique(Cuda const& cuda, Nccl const& nccl, AllReduceEars const& ears)
-        : cuda_(cuda), nccl_(nccl), ears_(ears) {}
+    using OnStep = std::function<void(std::string const&)>;
+    Clique(Cuda const& cuda, Nccl const& nccl, OnStep const& on_step)
+        : cuda_(cuda), nccl_(nccl), on_step_(on_step) {}
     Clique(Clique const&) = delete;
     Clique& operator=(Clique const&) = delete;
     // Aborts what still runs before its memory is freed.
@@ -154,11 +100,25 @@ class Clique {
             if (comm) nccl_.calls.ncclCommAbort(comm);
     }
 
+    // Returns the verdict, with what was checked and measured as far as it got.
+    TestResult test(std::vector<CudaGpu> const& gpus, std::uint64_t bytes_max) {
+        auto done = open(gpus, bytes_max);
+        if (done) done = prove();
+        if (done) done = close();
+        result_.verdict = done ? Verdict::pass : Verdict::fail;
+        if (!done) {
+            result_.detail = detail_with_causes(done.error());
+            result_.remedy = done.error().remedy;
+        }
+        return result_;
+    }
+
+  private:
     Result<void> open(std::vector<CudaGpu> const& gpus, std::uint64_t bytes_max) {
         constexpr std::uint64_t least = 4096;
         bytes_ = bytes_max;
         for (auto const& gpu : gpus) {
-            ears_.on_step("setting up GPU " + to_string(gpu.pci));
+            on_step_("setting up GPU " + to_string(gpu.pci));
             auto rank = Rank::open(cuda_, gpu);
             if (!rank) return fail(of_gpu(gpu.pci, std::move(rank.error())));
             VFMGR_TRY(auto const free, (*rank)->context.free_bytes());
@@ -172,8 +132,8 @@ class Clique {
                 return fail(of_gpu(rank->pci, std::move(made.error())));
             devices.push_back(static_cast<int>(devices.size()));
         }
-        ears_.on_step(fmt::format("creating communicators for {} GPUs with NCCL {}", gpus.size(),
-                                  nccl_.version));
+        on_step_(fmt::format("creating communicators for {} GPUs with NCCL {}", gpus.size(),
+                             nccl_.version));
         std::vector<NcclComm> comms(gpus.size());
         VFMGR_CHECK(nccl_.run(nccl_.calls.ncclCommInitAll, comms.data(),
                               static_cast<int>(comms.size()), devices.data()));
@@ -181,54 +141,49 @@ class Clique {
         return {};
     }
 
-    // Fills in what was checked and measured, as far as it got.
-    Result<void> prove(TestResult& result) {
-        // These sizes exercise NCCL's three protocols; they include one that is no round multiple.
-        std::uint64_t smallest = 0;
-        for (auto const bytes : {std::uint64_t{4}, std::uint64_t{4096}, std::uint64_t{262'148},
-                                 std::uint64_t{4} << 20U, bytes_}) {
-            if (bytes > bytes_ || (bytes == bytes_ && result.figures.contains("bytes"))) continue;
-            if (smallest == 0) smallest = bytes;
-            VFMGR_CHECK(prove_size(bytes, result));
-        }
-        result.detail = fmt::format(
+    // These sizes exercise NCCL's three protocols; they include one that is no round multiple.
+    Result<void> prove() {
+        constexpr std::array<std::uint64_t, 4> sizes{4, 4096, 262'148, 4U << 20U};
+        for (auto const bytes : sizes)
+            if (bytes < bytes_) VFMGR_CHECK(prove_size(bytes));
+        VFMGR_CHECK(prove_size(bytes_));
+        result_.detail = fmt::format(
             "{} GPUs, NCCL {}: every sum is right on every GPU, {} to {}, out of place and in "
             "place; "
             "bus bandwidth {:.4g} GB/s, algorithm bandwidth {:.4g} GB/s",
-            ranks_.size(), nccl_.version, bytes_text(smallest), bytes_text(bytes_),
-            result.figures["busbw_gb_per_s"], result.figures["algbw_gb_per_s"]);
+            ranks_.size(), nccl_.version, bytes_text(sizes.front()), bytes_text(bytes_),
+            result_.figures["busbw_gb_per_s"], result_.figures["algbw_gb_per_s"]);
         return {};
     }
 
     Result<void> close() {
-        ears_.on_step("taking the communicators down");
+        on_step_("taking the communicators down");
         for (auto& comm : comms_)
             VFMGR_CHECK(nccl_.run(nccl_.calls.ncclCommDestroy, std::exchange(comm, nullptr)));
         return {};
     }
 
-  private:
-    Result<void> prove_size(std::size_t bytes, TestResult& result) {
-        ears_.on_step(fmt::format("an all-reduce of {} over {} GPUs with NCCL {}",
-                                  bytes_text(bytes), ranks_.size(), nccl_.version));
+    Result<void> prove_size(std::size_t bytes) {
+        on_step_(fmt::format("an all-reduce of {} over {} GPUs with NCCL {}", bytes_text(bytes),
+                             ranks_.size(), nccl_.version));
         AllReduceValues const values{random_number(), static_cast<std::uint32_t>(ranks_.size())};
         VFMGR_CHECK(fill(values, bytes));
         VFMGR_CHECK(run(bytes, Place::out_of_place));
-        VFMGR_CHECK(check(values, bytes, Place::out_of_place, result));
+        VFMGR_CHECK(check(values, bytes, Place::out_of_place));
         if (bytes == bytes_) {
             VFMGR_CHECK(fill(values, bytes));
             VFMGR_TRY(auto const seconds, measure(bytes));
             // Verifies that the measured work was an all-reduce.
-            VFMGR_CHECK(check(values, bytes, Place::out_of_place, result));
+            VFMGR_CHECK(check(values, bytes, Place::out_of_place));
             auto const n = static_cast<double>(ranks_.size());
             auto const rate = static_cast<double>(bytes) / seconds / 1e9;
-            result.figures = {{"ranks", n},
-                              {"bytes", static_cast<double>(bytes)},
-                              {"algbw_gb_per_s", rate},
-                              {"busbw_gb_per_s", rate * 2 * (n - 1) / n}};
+            result_.figures = {{"ranks", n},
+                               {"bytes", static_cast<double>(bytes)},
+                               {"algbw_gb_per_s", rate},
+                               {"busbw_gb_per_s", rate * 2 * (n - 1) / n}};
         }
         VFMGR_CHECK(run(bytes, Place::in_place));
-        return check(values, bytes, Place::in_place, result);
+        return check(values, bytes, Place::in_place);
     }
 
     Result<void> fill(AllReduceValues const& values, std::size_t bytes) {
@@ -237,28 +192,46 @@ class Clique {
         return {};
     }
 
-    Result<void> check(AllReduceValues const& values, std::size_t bytes, Place place,
-                       TestResult& result) {
-        for (std::uint32_t at = 0; at < values.ranks; ++at) {
-            auto const& rank = *ranks_[at];
-            VFMGR_TRY(
-                auto const found,
-                rank.check(values, place == Place::in_place ? *rank.sent : *rank.received, bytes));
-            result.bytes_checked += bytes;
-            result.mismatches += found.wrong;
-            if (found.wrong == 0) continue;
-            auto detail = fmt::format(
-                "all-reduce of {} by NCCL {} over {} GPUs, {}: {} of {} sums are wrong on GPU {}: "
-                "element {} {}",
-                bytes_text(bytes), nccl_.version, ranks_.size(),
-                place == Place::in_place ? "in place" : "out of place", found.wrong,
-                bytes / sizeof(float), to_string(rank.pci), found.first, found.what);
-            if (found.lacks)
-                detail += fmt::format(", which is the sum without the values of GPU {}",
-                                      to_string(ranks_[*found.lacks]->pci));
-            return fail(Problem::internal, std::move(detail), wrong_sum_remedy);
+    // Checks every sum, on the host.
+    Result<void> check(AllReduceValues const& values, std::size_t bytes, Place place) {
+        std::vector<float> sums(bytes / sizeof(float));
+        for (auto const& rank : ranks_) {
+            auto const& buffer = place == Place::in_place ? rank->sent : rank->received;
+            VFMGR_CHECK(rank->context.use());
+            VFMGR_CHECK(buffer->read(0, std::as_writable_bytes(std::span(sums))));
+            std::uint64_t wrong = 0;
+            std::size_t first = 0;
+            for (std::size_t at = 0; at < sums.size(); ++at)
+                if (sums[at] != static_cast<float>(values.sum(at)) && wrong++ == 0) first = at;
+            result_.bytes_checked += bytes;
+            result_.mismatches += wrong;
+            if (wrong == 0) continue;
+            return fail(
+                Problem::internal,
+                fmt::format("all-reduce of {} by NCCL {} over {} GPUs, {}: {} of {} sums are wrong "
+                            "on GPU {}: element {} {}",
+                            bytes_text(bytes), nccl_.version, ranks_.size(),
+                            place == Place::in_place ? "in place" : "out of place", wrong,
+                            sums.size(), to_string(rank->pci), first,
+                            wrong_sum_text(values, first, sums[first])),
+                wrong_sum_remedy);
         }
         return {};
+    }
+
+    // Names the GPU whose values are missing: one faulty GPU explains more than a number.
+    std::string wrong_sum_text(AllReduceValues const& values, std::size_t element,
+                               float found) const {
+        constexpr auto poison = std::to_integer<std::uint32_t>(verify::poison_byte) * 0x01010101U;
+        auto const sum = values.sum(element);
+        auto const text = std::bit_cast<std::uint32_t>(found) == poison
+                              ? "was never written"
+                              : fmt::format("is {} instead of {}", found, sum);
+        for (std::uint32_t rank = 0; rank < values.ranks; ++rank)
+            if (static_cast<float>(sum - values.of(rank, element)) == found)
+                return fmt::format("{}, which is the sum without the values of GPU {}", text,
+                                   to_string(ranks_[rank]->pci));
+        return text;
     }
 
     Result<void> start(std::size_t bytes, Place place) {
@@ -323,7 +296,8 @@ class Clique {
 
     Cuda const& cuda_;
     Nccl const& nccl_;
-    AllReduceEars const& ears_;
+    OnStep const& on_step_;
+    TestResult result_;
     std::uint64_t bytes_ = 0;  // size of the largest all-reduce
     std::vector<std::unique_ptr<Rank>> ranks_;
     std::vector<NcclComm> comms_;
@@ -331,23 +305,13 @@ class Clique {
 
 }  // namespace
 
-void all_reduce(Cuda const& cuda, std::vector<CudaGpu> const& gpus, AllReduceOptions const& options,
-                AllReduceEars const& ears) {
-    ears.on_step("loading " + options.library);
-    auto const nccl = Nccl::open(options.library);
+void all_reduce(Cuda const& cuda, std::vector<CudaGpu> const& gpus, std::uint64_t bytes_max,
+                AllReduceEars const& ears, std::string const& library) {
+    ears.on_step("loading " + library);
+    auto const nccl = Nccl::open(library);
     if (!nccl) return ears.on_result(not_passed(Verdict::skip, nccl.error()));
-    Clique clique(cuda, **nccl, ears);
-    auto result = passed({});
-    auto done = clique.open(gpus, options.bytes_max);
-    if (done) done = clique.prove(result);
-    if (done) done = clique.close();
-    if (!done) {
-        auto const failure = not_passed(Verdict::fail, done.error());
-        result.verdict = failure.verdict;
-        result.detail = failure.detail;
-        result.remedy = failure.remedy;
-    }
-    ears.on_result(result);
+    Clique clique(cuda, **nccl, ears.on_step);
+    ears.on_result(clique.test(gpus, bytes_max));
 }
 
 }  // namespace vfmgr::guest::gpu

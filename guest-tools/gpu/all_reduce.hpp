@@ -40,11 +40,6 @@ struct AllReduceValues {
     }
 };
 
-struct AllReduceOptions {
-    std::uint64_t bytes_max = std::uint64_t{64} << 20U;  // less where memory is short
-    std::string library = nccl_library;
-};
-
 struct AllReduceEars {
     // Called before each step with what it does: "making communicators …". The last one hangs.
     std::function<void(std::string const&)> on_step;
@@ -54,8 +49,8 @@ struct AllReduceEars {
 
 // `gpus` are all GPUs that CUDA lists, in its order: at least two. May hang wherever NCCL or a GPU
 // does.
-void all_reduce(Cuda const& cuda, std::vector<CudaGpu> const& gpus, AllReduceOptions const& options,
-                AllReduceEars const& ears);
+void all_reduce(Cuda const& cuda, std::vector<CudaGpu> const& gpus, std::uint64_t bytes_max,
+                AllReduceEars const& ears, std::string const& library = nccl_library);
 
 // Runs the all-reduce in a process of its own, with a watchdog: NCCL and GPUs may hang forever, an
 // NCCL plugin may crash, and NCCL writes to standard output. The command's thread.
@@ -63,9 +58,9 @@ void all_reduce(Cuda const& cuda, std::vector<CudaGpu> const& gpus, AllReduceOpt
 inline constexpr char const* all_reduce_command = "gpu-all-reduce";
 
 struct AllReduceOrder {
-    // This program, which calls run_all_reduce() with the arguments appended to these.
+    std::uint64_t bytes_max = std::uint64_t{64} << 20U;  // less where memory is short
+    // This program, which calls run_all_reduce() with `bytes_max` appended to these.
     std::vector<std::string> program{"/proc/self/exe", all_reduce_command};
-    AllReduceOptions options{};
     std::chrono::seconds step_max{60};  // no message for this long is a hang
 };
 
@@ -73,7 +68,7 @@ struct AllReduceOrder {
 // mode it would keep the GPU from the process.
 [[nodiscard]] TestResult test_all_reduce(Cuda const& cuda, AllReduceOrder const& order);
 
-// Runs in the process. `words` are bytes_max and library. Returns the exit status.
+// Runs in the process. `words` are bytes_max. Returns the exit status.
 int run_all_reduce(std::vector<std::string> const& words);
 
 }  // namespace vfmgr::guest::gpu

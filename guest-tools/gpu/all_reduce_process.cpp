@@ -48,8 +48,7 @@ Result<TestResult> ask_process(Cuda const& cuda, AllReduceOrder const& order) {
     VFMGR_CHECK(cuda.run(cuda.calls.cuDeviceGetCount, &gpus));
     if (gpus < 2) return one_gpu();
     auto program = order.program;
-    program.push_back(std::to_string(order.options.bytes_max));
-    program.push_back(order.options.library);
+    program.push_back(std::to_string(order.bytes_max));
     VFMGR_TRY(auto const child,
               interop::Child::start(std::move(program), "the all-reduce process"));
     std::string step = "starting";
@@ -79,7 +78,7 @@ TestResult test_all_reduce(Cuda const& cuda, AllReduceOrder const& order) {
 }
 
 int run_all_reduce(std::vector<std::string> const& words) {
-    auto const bytes = words.size() == 2 ? parse_digits(words[0], {10, 1, 12}) : std::nullopt;
+    auto const bytes = words.size() == 1 ? parse_digits(words[0], {10, 1, 12}) : std::nullopt;
     if (!bytes) return 2;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     // Keeps NCCL's output out of standard output, where it would land inside a document.
@@ -91,7 +90,7 @@ int run_all_reduce(std::vector<std::string> const& words) {
     if (!cuda) report_result(not_passed(Verdict::fail, cuda.error()));
     auto const gpus = list_gpus(**cuda);
     if (!gpus) report_result(not_passed(Verdict::fail, gpus.error()));
-    all_reduce(**cuda, *gpus, {*bytes, words[1]},
+    all_reduce(**cuda, *gpus, *bytes,
                {[](std::string const& step) { interop::report_to_parent(step); }, report_result});
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "guest-tools/gpu/all_reduce.hpp"
 #include "guest-tools/gpu/gpu_bench.hpp"
 
 namespace vfmgr::guest::gpu {
@@ -93,8 +94,8 @@ Result<void> run_all(Cuda const& cuda, CudaGpu const& gpu, GpuTestOptions const&
 // Tests what several GPUs do together: it belongs to no single GPU, and runs whatever that GPU
 // offers.
 TestResult test_clique(Cuda const& cuda, GpuTestOptions const& options) {
-    auto order = options.all_reduce;
-    order.options.bytes_max = std::min(order.options.bytes_max, options.bytes.value_or(UINT64_MAX));
+    AllReduceOrder order;
+    order.bytes_max = std::min(order.bytes_max, options.bytes.value_or(order.bytes_max));
     return test_all_reduce(cuda, order);
 }
 

@@ -7,7 +7,6 @@
 
 #include <functional>
 
-#include "guest-tools/gpu/all_reduce.hpp"
 #include "guest-tools/gpu/gpu_facts.hpp"
 
 namespace vfmgr::guest::gpu {
@@ -15,7 +14,6 @@ namespace vfmgr::guest::gpu {
 struct GpuTestOptions {
     std::optional<std::uint64_t> bytes;  // of the checked buffer; absent: 1 GiB, or what fits
     unsigned rounds = 200;               // of allocating and freeing
-    AllReduceOrder all_reduce{};         // at most `bytes`
 };
 
 using OnGpuTest = std::function<void(TestResult const&)>;

@@ -57,8 +57,7 @@ inline constexpr char const* nccl_library = "libnccl.so.2";
 
 struct Nccl {
     // Fails with a remedy where the library is missing or too old.
-    [[nodiscard]] static Result<std::unique_ptr<Nccl const>> open(
-        std::string const& library = nccl_library);
+    [[nodiscard]] static Result<std::unique_ptr<Nccl const>> open(std::string const& library);
 
     NcclCalls calls;
     std::string version;  // "2.27.3"

@@ -30,13 +30,13 @@ void set_nccl(std::string const& personality) {
 
 class AllReduceHere : public testing::Test {
   protected:
-    TestResult run(std::string const& personality,
-                   AllReduceOptions const& options = {mebibyte, STANDIN_NCCL}) {
+    TestResult run(std::string const& personality, std::string const& library = STANDIN_NCCL) {
         set_nccl(personality);
         std::vector<TestResult> results;
-        all_reduce(*standin_.cuda, gpus_, options,
+        all_reduce(*standin_.cuda, gpus_, mebibyte,
                    {[this](std::string const& step) { steps_.push_back(step); },
-                    [&](TestResult const& result) { results.push_back(result); }});
+                    [&](TestResult const& result) { results.push_back(result); }},
+                   library);
         EXPECT_EQ(results.size(), 1U);
         return results.empty() ? TestResult{} : results.front();
     }
@@ -139,7 +139,7 @@ TEST_F(AllReduceHere, SeesAnErrorThatIsOnlyToldToWhoAsks) {
 }
 
 TEST_F(AllReduceHere, IsSkippedWithoutTheLibrary) {
-    auto const result = run("right", {mebibyte, "libnccl-that-is-not-there.so.2"});
+    auto const result = run("right", "libnccl-that-is-not-there.so.2");
     EXPECT_EQ(result.verdict, Verdict::skip);
     EXPECT_THAT(result.detail, AllOf(HasSubstr("libnccl-that-is-not-there.so.2 can't be opened"),
                                      HasSubstr("No such file")));
@@ -147,7 +147,7 @@ TEST_F(AllReduceHere, IsSkippedWithoutTheLibrary) {
 }
 
 TEST_F(AllReduceHere, IsSkippedWithAnOldNccl) {
-    auto const result = run("right", {mebibyte, STANDIN_NCCL_OLD});
+    auto const result = run("right", STANDIN_NCCL_OLD);
     EXPECT_EQ(result.verdict, Verdict::skip);
     EXPECT_THAT(result.detail, AllOf(HasSubstr("NCCL 2.3.7 "), HasSubstr("has no ncclCommAbort")));
     EXPECT_THAT(result.remedy, HasSubstr("2.4 or newer"));
@@ -177,9 +177,9 @@ constexpr std::chrono::seconds patience{60};
 TestResult in_process(std::string const& personality, std::chrono::seconds step_max) {
     set_nccl(personality);
     StandinGpu const standin("two");
-    auto const result = test_all_reduce(*standin.cuda, {.program = {VF_GUEST, all_reduce_command},
-                                                        .options = {mebibyte, nccl_library},
-                                                        .step_max = step_max});
+    auto const result = test_all_reduce(
+        *standin.cuda,
+        {.bytes_max = mebibyte, .program = {VF_GUEST, all_reduce_command}, .step_max = step_max});
     EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a process is left";
     return result;
 }
