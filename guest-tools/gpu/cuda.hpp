@@ -3,6 +3,7 @@
 // the command; one thread.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -14,6 +15,8 @@
 namespace vfmgr::guest::gpu {
 
 inline constexpr char const* cuda_library = "libcuda.so.1";
+
+inline constexpr unsigned threads_per_block = 256;  // of a kernel
 
 struct Cuda {
     // Opens the library and calls cuInit.
@@ -32,6 +35,13 @@ struct Cuda {
         return done(call.name(), call(arguments...));
     }
     [[nodiscard]] Result<int> attribute(CudaAttribute attribute, CudaDevice device) const;
+    // Starts a kernel of payload.ptx on the default stream of the current context.
+    template <class... A>
+    [[nodiscard]] Result<void> launch(CudaFunction kernel, unsigned blocks, A... arguments) const {
+        std::array<void*, sizeof...(A)> pointers{&arguments...};
+        return run(calls.cuLaunchKernel, kernel, blocks, 1, 1, threads_per_block, 1, 1, 0, nullptr,
+                   pointers.data(), nullptr);
+    }
 };
 
 // Owns a module, a stream or an event, and releases it by the library's own function.

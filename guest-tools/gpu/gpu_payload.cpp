@@ -36,48 +36,30 @@ Result<GpuPayload> GpuPayload::load(GpuContext const& context) {
     return payload;
 }
 
-// Starts several blocks per multiprocessor to keep all of them busy to the end.
-Result<void> GpuPayload::launch(CudaFunction kernel, std::uint64_t chunks,
-                                std::span<void*> arguments) const {
+// Several blocks per multiprocessor, to keep all of them busy to the end.
+unsigned GpuPayload::blocks_for(std::uint64_t chunks) const {
     constexpr std::uint64_t blocks_of_processor = 32;
-    auto const& cuda = context_->cuda();
-    auto const expected = (chunks + payload_threads - 1) / payload_threads;
+    auto const expected = (chunks + threads_per_block - 1) / threads_per_block;
     auto const most = static_cast<std::uint64_t>(std::max(processors_, 1)) * blocks_of_processor;
-    auto const blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(expected, 1, most));
-    return cuda.run(cuda.calls.cuLaunchKernel, kernel, blocks, 1, 1, payload_threads, 1, 1, 0,
-                    nullptr, arguments.data(), nullptr);
-}
-
-Result<void> GpuPayload::launch(CudaFunction kernel, verify::Payload const& payload,
-                                GpuBuffer const& memory, Chunks chunks) const {
-    auto address = memory.range().address;
-    auto count = chunks.count;
-    auto first = chunks.first;
-    auto epoch = payload.epoch;
-    auto key = payload.key;
-    auto result = found_.range().address;
-    std::array<void*, 6> arguments{&address, &count, &first, &epoch, &result, &key};
-    std::array<void*, 5> without_result{&address, &count, &first, &epoch, &key};
-    if (kernel == check_) return launch(kernel, count, arguments);
-    return launch(kernel, count, without_result);
+    return static_cast<unsigned>(std::clamp<std::uint64_t>(expected, 1, most));
 }
 
 Result<void> GpuPayload::start_read(GpuBuffer const& memory, Chunks chunks) const {
-    auto address = memory.range().address;
-    auto count = chunks.count;
-    auto result = found_.range().address;  // check() resets it
-    std::array<void*, 3> arguments{&address, &count, &result};
-    return launch(read_, count, arguments);
+    // check() resets what was found.
+    return cuda().launch(read_, blocks_for(chunks.count), memory.range().address, chunks.count,
+                         found_.range().address);
 }
 
 Result<void> GpuPayload::start_fill(verify::Payload const& payload, GpuBuffer const& memory,
                                     Chunks chunks) const {
-    return launch(fill_, payload, memory, chunks);
+    return cuda().launch(fill_, blocks_for(chunks.count), memory.range().address, chunks.count,
+                         chunks.first, payload.epoch, payload.key);
 }
 
 Result<void> GpuPayload::start_check(verify::Payload const& payload, GpuBuffer const& memory,
                                      Chunks chunks) const {
-    return launch(check_, payload, memory, chunks);
+    return cuda().launch(check_, blocks_for(chunks.count), memory.range().address, chunks.count,
+                         chunks.first, payload.epoch, found_.range().address, payload.key);
 }
 
 Result<void> GpuPayload::fill(verify::Payload const& payload, GpuBuffer const& memory,

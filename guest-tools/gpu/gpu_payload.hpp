@@ -13,7 +13,6 @@
 namespace vfmgr::guest::gpu {
 
 extern char const* const payload_ptx;
-inline constexpr unsigned payload_threads = 256;  // per block
 
 // The payload of vfmgr/proof/random_payload.hpp, generated and checked on the GPU, in place: what a
 // NIC wrote is checked without a copy through the host. NVIDIA's driver compiles the kernels. Owned
@@ -54,10 +53,8 @@ class GpuPayload {
   private:
     GpuPayload(GpuContext const& context, GpuModule module, GpuBuffer found)
         : context_(&context), module_(std::move(module)), found_(std::move(found)) {}
-    Result<void> launch(CudaFunction kernel, verify::Payload const& payload,
-                        GpuBuffer const& memory, Chunks chunks) const;
-    Result<void> launch(CudaFunction kernel, std::uint64_t chunks,
-                        std::span<void*> arguments) const;
+    [[nodiscard]] Cuda const& cuda() const { return context_->cuda(); }
+    [[nodiscard]] unsigned blocks_for(std::uint64_t chunks) const;
     GpuContext const* context_;
     GpuModule module_;
     CudaFunction fill_ = nullptr, check_ = nullptr, read_ = nullptr;

@@ -27,7 +27,7 @@ constexpr char const* or_host = ", or receive with --memory host";
 constexpr std::size_t numbers_at = arrivals_max * sizeof(Arrival);
 constexpr std::size_t batch_bytes = numbers_at + arrivals_max * sizeof(std::uint64_t);
 // One thread reads one packet, and one block covers a whole batch.
-static_assert(arrivals_max <= payload_threads);
+static_assert(arrivals_max <= threads_per_block);
 
 // Packets are in the GPU's memory. A NIC writes them there directly; a socket writes to main
 // memory, into a stage as large as what it fills at once.
@@ -101,22 +101,13 @@ class GpuRing final : public stream::RingMemory {
     Result<void> find(std::span<Arrival const> arrived) {
         VFMGR_CHECK(arrive(arrived));
         VFMGR_CHECK(batch_.write(0, std::as_bytes(arrived)));
-        VFMGR_CHECK(check(arrived.size()));
+        auto const batch = batch_.range().address;
+        VFMGR_CHECK(gpu_.context.cuda().launch(
+            gpu_.packets, 1, memory_.range().address, std::uint64_t{stride_}, batch,
+            std::uint64_t{arrived.size()}, shape_.run, batch + numbers_at));
         // The read waits for the kernel, which was started on the same stream.
         return batch_.read(numbers_at,
                            std::as_writable_bytes(std::span(numbers_).first(arrived.size())));
-    }
-
-    Result<void> check(std::uint64_t count) {
-        auto memory = memory_.range().address;
-        std::uint64_t stride = stride_;
-        auto arrived = batch_.range().address;
-        auto run = shape_.run;
-        auto numbers = arrived + numbers_at;
-        std::array<void*, 6> arguments{&memory, &stride, &arrived, &count, &run, &numbers};
-        auto const& cuda = gpu_.context.cuda();
-        return cuda.run(cuda.calls.cuLaunchKernel, gpu_.packets, 1, 1, 1, payload_threads, 1, 1, 0,
-                        nullptr, arguments.data(), nullptr);
     }
 
     GpuRings const& gpu_;
