@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "api/os/file.hpp"
+#include "vfmgr/machine/lines.hpp"
 
 namespace vfmgr::guest::gpu {
 
@@ -18,8 +19,7 @@ std::optional<std::string> parse_exporter(std::string_view fdinfo) {
     constexpr std::string_view key = "exp_name:";
     constexpr std::size_t bytes_max = 64;
     while (!fdinfo.empty()) {
-        auto line = fdinfo.substr(0, fdinfo.find('\n'));
-        fdinfo.remove_prefix(std::min(line.size() + 1, fdinfo.size()));
+        auto line = checks::take_line(fdinfo);
         if (!line.starts_with(key)) continue;
         line.remove_prefix(key.size());
         line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));

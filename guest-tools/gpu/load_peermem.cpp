@@ -11,6 +11,7 @@
 #include "vfmgr/checks/rules/stack.hpp"
 #include "vfmgr/machine/collect.hpp"
 #include "vfmgr/machine/command.hpp"
+#include "vfmgr/machine/lines.hpp"
 
 namespace vfmgr::guest::gpu {
 namespace {
@@ -25,31 +26,16 @@ bool same_module(std::string_view one, std::string_view other) {
     return with(std::string(one), '-', '_') == with(std::string(other), '-', '_');
 }
 
-// Splits a line into words, however they are spaced.
-std::vector<std::string_view> words_of(std::string_view line) {
-    constexpr std::string_view space = " \t\r";
-    std::vector<std::string_view> words;
-    while (true) {
-        auto const from = line.find_first_not_of(space);
-        if (from == line.npos) return words;
-        line.remove_prefix(from);
-        words.push_back(line.substr(0, line.find_first_of(space)));
-        line.remove_prefix(words.back().size());
-    }
-}
-
 // "install nvidia-peermem /bin/false": modprobe runs that instead of loading the module.
 void check_rules(checks::Machine const& machine, std::string const& module,
                  std::vector<Finding>& hindrances) {
     for (auto const& [path, fact] : machine.facts.files) {
         if (path.find("/modprobe.d/") == path.npos) continue;
         for (std::string_view rest = fact.bytes; !rest.empty();) {
-            auto const end = std::min(rest.find('\n'), rest.size());
-            auto const line = rest.substr(0, end);
-            auto const words = words_of(line);
-            rest.remove_prefix(std::min(end + 1, rest.size()));
+            auto const line = checks::take_line(rest);
+            auto const words = checks::words_in(line);
             bool const runs = words.size() > 2 && words[0] == "install" &&
-                              same_module(words[1], module) && line.find("modprobe") == line.npos;
+                              same_module(words[1], module) && !checks::contains(line, "modprobe");
             if (!runs) continue;
             hindrances.push_back(failed_by(
                 "gpu.peermem",
@@ -67,9 +53,8 @@ void check_parameters(checks::Machine const& machine, std::string const& module,
     if (!machine.parameters) return;
     auto const* const list = checks::find_parameter(*machine.parameters, "module_blacklist");
     if (!list) return;
-    for (std::string_view rest = list->value; !rest.empty();) {
-        auto const end = std::min(rest.find(','), rest.size());
-        if (same_module(rest.substr(0, end), module))
+    for (std::string_view rest = list->value; !rest.empty();)
+        if (same_module(checks::take_part(rest, ','), module))
             hindrances.push_back(
                 failed_by("gpu.peermem",
                           fmt::format("the kernel's command line forbids {}: "
@@ -78,8 +63,6 @@ void check_parameters(checks::Machine const& machine, std::string const& module,
                           checks::by_hand("remove it from the kernel's command line and reboot",
                                           BlastRadius::reboot),
                           {checks::evidence_of(machine, "/proc/cmdline")}));
-        rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
 }
 
 // --- after the kernel has refused ---

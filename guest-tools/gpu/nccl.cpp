@@ -7,6 +7,8 @@
 #include <array>
 #include <limits>
 
+#include "vfmgr/machine/lines.hpp"
+
 namespace vfmgr::guest::gpu {
 
 std::string nccl_version_text(int code) {
@@ -69,12 +71,6 @@ constexpr std::array<Level, 6> levels{{{"LOC", PciDistance::unknown},
                                        {"PHB", PciDistance::phb},
                                        {"SYS", PciDistance::sys},
                                        {"SYS", PciDistance::sys}}};
-
-std::string_view trimmed(std::string_view text) {
-    auto const begin = text.find_first_not_of(" \t\r");
-    if (begin == text.npos) return {};
-    return text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
-}
 
 // A switch of the host, by the port above its bus, with everything below it.
 struct Switch {
@@ -170,13 +166,12 @@ std::string all(std::vector<std::string> const& masks) {
 
 void add_nccl_file(std::string_view text, NcclSettings& settings) {
     while (!text.empty()) {
-        auto const end = std::min(text.find('\n'), text.size());
-        auto const line = trimmed(text.substr(0, end));
-        text.remove_prefix(std::min(end + 1, text.size()));
+        auto const line = checks::trimmed(checks::take_line(text));
         auto const equals = line.find('=');
         if (line.starts_with('#') || equals == line.npos) continue;
-        auto const name = trimmed(line.substr(0, equals));
-        if (name.starts_with("NCCL_")) settings.emplace(name, trimmed(line.substr(equals + 1)));
+        auto const name = checks::trimmed(line.substr(0, equals));
+        if (name.starts_with("NCCL_"))
+            settings.emplace(name, checks::trimmed(line.substr(equals + 1)));
     }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "vfmgr/checks/gpu_place.hpp"
+#include "vfmgr/machine/lines.hpp"
 
 namespace vfmgr::guest::gpu {
 namespace {
@@ -109,12 +110,10 @@ std::optional<std::string> path_here(std::string_view target) {
     // "0000:00/0000:00:02.1/…": the root's number follows its domain.
     std::string path;
     while (!target.empty()) {
-        auto const end = std::min(target.find('/'), target.size());
-        auto const part = target.substr(0, end);
+        auto const part = checks::take_part(target, '/');
         auto const colon = part.rfind(':');
         if (colon == part.npos) return std::nullopt;
         path += (path.empty() ? "" : "/") + std::string(part.substr(colon + 1));
-        target.remove_prefix(std::min(end + 1, target.size()));
     }
     return path;
 }
