@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "api/os/descriptor.hpp"
 #include "api/os/socket_address.hpp"
@@ -24,34 +25,28 @@ void set(int fd, int level, int option, T const& value) {
     ::setsockopt(fd, level, option, &value, sizeof value);
 }
 
-// Returns milliseconds for poll(), at least one before the deadline.
-int left(Deadline deadline) {
-    auto const time = std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now());
-    return static_cast<int>(std::clamp<long>(time.count(), 0, 60'000));
-}
-
-Error not_connected(ReceiverPlace const& place, char const* call, int error_number) {
-    auto const where = fmt::format("{} port {}", to_string(place.address), place.port);
+Error not_connected(SendOptions const& options, char const* call, int error_number) {
+    auto const where = fmt::format("{} port {}", to_string(options.to), options.port);
     Error error{Problem::unavailable,
                 fmt::format("no stream receiver can be reached at {}", where),
-                fmt::format("check address and path: ping {}", to_string(place.address)),
+                fmt::format("check address and path: ping {}", to_string(options.to)),
                 {errno_cause(call, error_number)}};
     if (error_number == ECONNREFUSED) {
         error.detail = fmt::format("no stream receiver listens on {}", where);
         error.remedy =
             fmt::format("start one on that machine: vf-guest stream receive --local {} --port {}",
-                        to_string(place.address), place.port);
+                        to_string(options.to), options.port);
     } else if (error_number == ENETUNREACH || error_number == EHOSTUNREACH) {
-        error.remedy = fmt::format("check the route: ip route get {}", to_string(place.address));
+        error.remedy = fmt::format("check the route: ip route get {}", to_string(options.to));
     } else if (error_number == ETIMEDOUT) {
         error.problem = Problem::timed_out;
         error.remedy = fmt::format(
             "let TCP and UDP port {} through the firewalls between, and "
             "check the path: ping {}",
-            place.port, to_string(place.address));
-    } else if (error_number == EADDRNOTAVAIL && place.local) {
+            options.port, to_string(options.to));
+    } else if (error_number == EADDRNOTAVAIL && options.local) {
         error.problem = Problem::not_found;
-        error.detail = fmt::format("no netdev here has the address {}", to_string(*place.local));
+        error.detail = fmt::format("no netdev here has the address {}", to_string(*options.local));
         error.remedy = "name one of this machine's: ip -brief address";
     }
     return error;
@@ -69,7 +64,9 @@ IpAddress address_by(Call call, int fd) {
 Result<int> await_connected(int fd, Deadline deadline, int stop) {
     while (true) {
         std::array<pollfd, 2> polled{{{fd, POLLOUT, 0}, {stop, POLLIN, 0}}};
-        int const found = ::poll(polled.data(), polled.size(), left(deadline));
+        auto const left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now());
+        int const found =
+            ::poll(polled.data(), polled.size(), static_cast<int>(std::max<long>(left.count(), 0)));
         if (found > 0 && polled[1].revents != 0) return fail(stopped());
         if (found > 0) break;
         if (found == 0 && Steady::now() >= deadline) return ETIMEDOUT;
@@ -146,45 +143,37 @@ Result<std::string> Control::line(Deadline deadline, int stop) {
     }
 }
 
-Result<void> Control::send(std::string line, Deadline deadline) {
+// Never waits: each end sends two lines, and the socket's buffer holds more than that.
+Result<void> Control::send(std::string line) {
     line += '\n';
-    std::string_view rest = line;
-    while (!rest.empty()) {
-        auto const put = ::send(fd(), rest.data(), rest.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (put > 0) rest.remove_prefix(static_cast<std::size_t>(put));
-        if (put >= 0) continue;
-        if (errno != EAGAIN && errno != EINTR) return gone("send", errno);
-        pollfd writable{fd(), POLLOUT, 0};
-        if (::poll(&writable, 1, left(deadline)) == 0 && Steady::now() >= deadline)
-            return fail(Problem::timed_out, fmt::format("the {} accepts no data", who_),
-                        fmt::format("read what the {} printed on its machine", who_));
-    }
-    return {};
+    auto const put = ::send(fd(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (std::cmp_equal(put, line.size())) return {};
+    return gone("send", put < 0 ? errno : EAGAIN);
 }
 
 Result<std::string> Control::ask(std::string text, Deadline deadline, int stop) {
-    VFMGR_CHECK(send(std::move(text), deadline));
+    VFMGR_CHECK(send(std::move(text)));
     return line(deadline, stop);
 }
 
-Result<Control> connect_to(ReceiverPlace const& place, Deadline deadline, int stop) {
+Result<Control> connect_to(SendOptions const& options, Deadline deadline, int stop) {
     auto const refused = [&](char const* call, int error_number) {
-        return fail(not_connected(place, call, error_number));
+        return fail(not_connected(options, call, error_number));
     };
-    if (place.local && place.local->family != place.address.family)
+    if (options.local && options.local->family != options.to.family)
         return fail(Problem::invalid_request,
                     fmt::format("{} can't be reached from {}: one is IPv4, the other IPv6",
-                                to_string(place.address), to_string(*place.local)),
+                                to_string(options.to), to_string(*options.local)),
                     "name two addresses of the same family");
-    bool const v4 = place.address.family == IpAddress::Family::v4;
+    bool const v4 = options.to.family == IpAddress::Family::v4;
     FileDescriptor fd(
         ::socket(v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!fd) return refused("socket", errno);
-    if (place.local) {
-        auto const local = SocketAddress::of(*place.local, 0);
+    if (options.local) {
+        auto const local = SocketAddress::of(*options.local, 0);
         if (::bind(fd.get(), local.get(), local.length) != 0) return refused("bind", errno);
     }
-    auto const to = SocketAddress::of(place.address, place.port);
+    auto const to = SocketAddress::of(options.to, options.port);
     if (::connect(fd.get(), to.get(), to.length) != 0 && errno != EINPROGRESS)
         return refused("connect", errno);
     VFMGR_TRY(int const error_number, await_connected(fd.get(), deadline, stop));

@@ -11,6 +11,7 @@
 #include "api/types/addresses.hpp"
 #include "api/types/problem.hpp"
 #include "api/types/time.hpp"
+#include "guest-tools/traffic/sender.hpp"
 
 namespace vfmgr::stream {
 
@@ -27,7 +28,7 @@ class Control {
     // Returns a whole line if there is one, without waiting. Fails with unavailable when the other
     // end has gone.
     [[nodiscard]] Result<std::optional<std::string>> line_now();
-    [[nodiscard]] Result<void> send(std::string line, Deadline deadline);
+    [[nodiscard]] Result<void> send(std::string line);
     // Sends a line, and returns the other end's next one.
     [[nodiscard]] Result<std::string> ask(std::string line, Deadline deadline, int stop);
 
@@ -39,13 +40,8 @@ class Control {
     std::string read_;  // what followed the last whole line
 };
 
-struct ReceiverPlace {
-    IpAddress address;
-    std::uint16_t port = 0;
-    std::optional<IpAddress> local;  // the source; absent: the kernel chooses
-};
 // Waits until `deadline`, or until `stop` is readable.
-[[nodiscard]] Result<Control> connect_to(ReceiverPlace const& place, Deadline deadline, int stop);
+[[nodiscard]] Result<Control> connect_to(SendOptions const& options, Deadline deadline, int stop);
 
 // The Error that ends a test that the user stopped.
 [[nodiscard]] Error stopped();

@@ -16,8 +16,7 @@ constexpr std::size_t text_characters_max = 1000;
 constexpr std::size_t causes_max = 8;
 
 bool is_run(std::string_view run) {
-    auto const hex = [](char ch) { return (ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'f'); };
-    return run.size() == run_digits && std::all_of(run.begin(), run.end(), hex);
+    return run.size() == run_digits && run.find_first_not_of("0123456789abcdef") == run.npos;
 }
 
 void check_packet(JsonReader& reader, Over over, std::uint32_t packet_bytes) {

@@ -19,15 +19,9 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 constexpr std::chrono::seconds opening_wait{5};
-constexpr std::chrono::seconds summary_wait{5};
 constexpr std::chrono::seconds tail_max{5};  // for a network that keeps delivering
 // How often the control connection, the clock and `stop` are checked while packets keep coming.
 constexpr std::chrono::milliseconds poll_interval{10};
-
-template <class Event, class... Values>
-void raise(Event const& event, Values const&... values) {
-    if (event) event(values...);
-}
 
 // A run, from its acceptance to its summary.
 class Reception {
@@ -51,7 +45,7 @@ class Reception {
             tally_.taken_at(now);
             if (now >= next_second) {
                 VFMGR_CHECK(source_.check());
-                raise(events_.second, tally_.interval(now, source_.lost()));
+                events_.second(tally_.interval(now, source_.lost()));
                 next_second += std::chrono::seconds(1);
             }
             // Each poll is two system calls: few of them while packets come.
@@ -102,7 +96,7 @@ class Reception {
     }
 
     Summary summary() {
-        if (auto const rest = tally_.rest(source_.lost())) raise(events_.second, *rest);
+        if (auto const rest = tally_.rest(source_.lost())) events_.second(*rest);
         auto made = tally_.summary(ending_);
         made.run = opening_.run;
         made.over = opening_.over;
@@ -111,7 +105,7 @@ class Reception {
         made.ring_packets = source_.ring_packets();
         made.ring = source_.ring_place();
         // Ignores a failure: the sender may have gone.
-        static_cast<void>(control_.send(to_json_text(made), Steady::now() + summary_wait));
+        static_cast<void>(control_.send(to_json_text(made)));
         return made;
     }
 
@@ -146,14 +140,14 @@ Result<Met> meet(FileDescriptor socket, ReceiveOptions const& options, int stop)
     Control control(std::move(socket), "sender");
     auto const refuse = [&](Error const& error) {
         Acceptance const refusal{.refusal = error};
-        static_cast<void>(control.send(to_json_text(refusal), Steady::now() + opening_wait));
+        static_cast<void>(control.send(to_json_text(refusal)));
         return fail(error);
     };
     auto opening = receive_opening(control, options, stop);
     if (!opening) return refuse(opening.error());
     auto source = Receiver::open(options, *opening);
     if (!source) return refuse(source.error());
-    VFMGR_CHECK(control.send(to_json_text((*source)->acceptance()), Steady::now() + opening_wait));
+    VFMGR_CHECK(control.send(to_json_text((*source)->acceptance())));
     return Met{std::move(control), std::move(*opening), std::move(*source)};
 }
 
@@ -163,7 +157,7 @@ Result<Met> await_sender(ReceiveOptions const& options, ReceiveEvents const& eve
                          int stop) {
     VFMGR_TRY(auto const listener, interop::listen_tcp({options.local, options.port, {}}));
     auto const port = interop::port_of(listener);
-    raise(events.ready, port);
+    events.ready(port);
     while (true) {
         VFMGR_TRY(auto const ready, await_readable(std::array{listener.get(), stop}, until));
         if (ready == Readiness::deadline_passed)
@@ -184,7 +178,7 @@ Result<Met> await_sender(ReceiveOptions const& options, ReceiveEvents const& eve
         auto met = meet(std::move(socket), options, stop);
         if (met) return met;
         if (is_readable(stop)) return fail(stopped());
-        raise(events.refused, met.error());
+        events.refused(met.error());
     }
 }
 
@@ -194,7 +188,7 @@ Result<Summary> receive(ReceiveOptions const& options, ReceiveEvents const& even
     if (options.over) VFMGR_CHECK(Receiver::check(options, *options.over));
     auto const until = options.time ? Steady::now() + *options.time : Deadline::max();
     VFMGR_TRY(auto met, await_sender(options, events, until, stop));
-    raise(events.begun, met.opening, met.control.peer(), met.source->ring_place());
+    events.begun(met.opening, met.control.peer(), met.source->ring_place());
     return Reception(met.control, *met.source, met.opening, events).run(until, stop);
 }
 

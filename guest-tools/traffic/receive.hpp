@@ -10,7 +10,6 @@
 
 namespace vfmgr::stream {
 
-// Each of them may be empty.
 struct ReceiveEvents {
     std::function<void(std::uint16_t port)> ready;
     std::function<void(Opening const&, IpAddress const& sender, RingPlace const&)> begun;

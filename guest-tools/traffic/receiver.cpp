@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <linux/sock_diag.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 #include <vector>
 
 #include "api/os/descriptor.hpp"
-#include "api/os/socket_address.hpp"
+#include "vfmgr/proof/echo.hpp"
 #include "vfmgr/proof/interop/tcp_stream.hpp"
 #include "vfmgr/rdma/faults.hpp"
 #include "vfmgr/rdma/memory.hpp"
@@ -27,20 +26,13 @@ constexpr std::size_t overhead_bytes = 1024;
 constexpr std::size_t buffer_bytes_min = 8 << 20;
 constexpr std::size_t buffer_bytes_max = 64 << 20;  // of the kernel's memory
 
-Error no_socket(ReceiveOptions const& options, char const* call) {
-    int const error_number = errno;
-    Error error{Problem::kernel_refused,
-                fmt::format("can't open a UDP socket on {} port {}", to_string(options.local),
-                            options.port),
-                "check the cause: it is the kernel's own error"};
-    if (error_number == EADDRINUSE)
-        error.remedy = fmt::format(
+Result<FileDescriptor> open_socket(ReceiveOptions const& options) {
+    auto made = verify::open_socket({options.local, options.port, {}});
+    if (!made && made.error().causes.front().code == "EADDRINUSE")
+        made.error().remedy = fmt::format(
             "stop the program that uses UDP port {} (ss -ulpn sport = {}), or take another --port",
             options.port, options.port);
-    else if (error_number == EADDRNOTAVAIL)
-        error.remedy = "name one of this machine's addresses: ip -brief address";
-    error.causes.push_back(errno_cause(call, error_number));
-    return error;
+    return made;
 }
 
 // About as long as the ring: a receiver that is delayed for a moment loses nothing. Only
@@ -59,14 +51,8 @@ class UdpReceiver final : public Receiver {
                                                   Opening const& opening) {
         VFMGR_TRY(auto const packets, stream::ring_packets(options.ring, opening, std::nullopt));
         RingShape const shape{run_number(opening.run), opening.packet_bytes, packets};
-        bool const v4 = options.local.family == IpAddress::Family::v4;
-        FileDescriptor fd(
-            ::socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-        if (!fd) return fail(no_socket(options, "socket"));
+        VFMGR_TRY(auto fd, open_socket(options));
         make_room(fd.get(), shape);
-        auto const address = SocketAddress::of(options.local, options.port);
-        if (::bind(fd.get(), address.get(), address.length) != 0)
-            return fail(no_socket(options, "bind"));
         VFMGR_TRY(auto ring, options.make_ring(shape, nullptr));
         return std::make_unique<UdpReceiver>(std::move(fd), std::move(ring), packets);
     }
@@ -103,7 +89,7 @@ class UdpReceiver final : public Receiver {
         arrived_.clear();
         for (std::uint32_t i = 0; i < count; ++i)
             if ((messages_[i].msg_hdr.msg_flags & MSG_TRUNC) != 0)
-                tally.take_longer();
+                tally.take(messages_[i].msg_len, std::nullopt);
             else
                 arrived_.push_back({next_ + i, messages_[i].msg_len});
         if (!arrived_.empty()) VFMGR_CHECK(ring_->take(arrived_, tally));

@@ -110,8 +110,7 @@ Result<Summary> send(SendOptions const& options, std::function<void(Opening cons
                      int stop) {
     // A chunk waits for its exact microsecond: otherwise the kernel may be 50 us late.
     ::prctl(PR_SET_TIMERSLACK, 1UL);
-    VFMGR_TRY(auto control, connect_to({options.to, options.port, options.local},
-                                       Steady::now() + connect_wait, stop));
+    VFMGR_TRY(auto control, connect_to(options, Steady::now() + connect_wait, stop));
     Opening opening;
     opening.run = random_hex(8);
     opening.over = options.over;
@@ -123,7 +122,7 @@ Result<Summary> send(SendOptions const& options, std::function<void(Opening cons
     VFMGR_TRY(auto const line, control.ask(to_json_text(opening), until, stop));
     VFMGR_TRY(auto const acceptance, read_acceptance(line, options.over));
     VFMGR_CHECK(sender->aim(acceptance));
-    if (begun) begun(opening);
+    begun(opening);
     return Sending(control, *sender, options).run(stop);
 }
 

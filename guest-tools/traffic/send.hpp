@@ -10,8 +10,8 @@
 namespace vfmgr::stream {
 
 // Returns an Error when no stream began or the receiver's counts did not arrive; else those counts.
-// Calls `begun`, which may be empty, with the accepted opening. `stop` ends the sending when it is
-// readable, and the counts are still exact; -1: none.
+// Calls `begun` with the accepted opening. `stop` ends the sending when it is readable, and the
+// counts are still exact; -1: none.
 [[nodiscard]] Result<Summary> send(SendOptions const& options,
                                    std::function<void(Opening const&)> const& begun, int stop);
 

@@ -33,20 +33,16 @@ class Sequence {
     // `number` is below sequence_max.
     void take(std::uint64_t number);
     [[nodiscard]] SequenceCounts const& counts() const { return counts_; }
-    // The number after the newest that arrived.
-    [[nodiscard]] std::uint64_t next() const { return next_; }
     // Returns how many of `sent` packets are lost, the tail included; nothing when more arrived
     // than that.
     [[nodiscard]] std::optional<std::uint64_t> lost_of(std::uint64_t sent) const;
 
   private:
     void advance(std::uint64_t number);
-    [[nodiscard]] bool test(std::uint64_t number) const;
-    void set(std::uint64_t number);
 
     SequenceCounts counts_;
-    std::uint64_t next_ = 0;
-    std::vector<std::uint64_t> received_ = std::vector<std::uint64_t>(sequence_window / 64);
+    std::uint64_t next_ = 0;  // after the newest that arrived
+    std::vector<bool> received_ = std::vector<bool>(sequence_window);  // by number % window
 };
 
 // What arrived of one run, in total and in each second. Pure: time is passed in; one thread.
@@ -74,8 +70,6 @@ class Tally {
     // Counts a packet of so many bytes whose number was read elsewhere. Without a number, or of
     // another length than the run's, it is foreign.
     void take(std::size_t bytes, std::optional<std::uint64_t> number);
-    // Counts one that is longer than a packet of this run.
-    void take_longer() { ++foreign_; }
     // Records when the last packets were taken, if any of them was of this run.
     void taken_at(Deadline now);
     [[nodiscard]] std::uint64_t received() const { return sequence_.counts().received; }

@@ -161,6 +161,7 @@ Result<stream::Summary> streamed(std::string const& personality) {
         events.ready = [&](std::uint16_t endpoint) { ready.set_value(endpoint); };
         events.begun = [&](stream::Opening const&, IpAddress const&,
                            stream::RingPlace const& ring) { told = ring; };
+        events.second = [](stream::Interval const&) {};
         return stream::receive(options, events, -1);
     });
     stream::SendOptions options;
@@ -169,7 +170,7 @@ Result<stream::Summary> streamed(std::string const& personality) {
     options.packet_bytes = 251;
     options.packets = 1000;
     options.packets_per_second = 20'000;
-    auto const sent = stream::send(options, {}, -1);
+    auto const sent = stream::send(options, [](stream::Opening const&) {}, -1);
     auto const counted = received.get();
     EXPECT_TRUE(sent == counted) << (sent ? "" : detail_with_causes(sent.error()));
     EXPECT_EQ(told.route, verify::Route::staged);

@@ -30,6 +30,8 @@ Deadline soon() {
     return Steady::now() + 20s;
 }
 
+void ignore(Opening const&) {}
+
 std::string text(auto const& value) {
     return to_json_text(nlohmann::json(value));
 }
@@ -96,7 +98,7 @@ struct OwnSender {
     Ending ending{};
 
     static OwnSender begin(Receiver const& receiver) {
-        auto control = connect_to({loopback, receiver.port, {}}, soon(), -1).value();
+        auto control = connect_to({loopback, receiver.port}, soon(), -1).value();
         Opening opening;
         opening.run = "00000000000004d2";
         opening.packet_bytes = 128;
@@ -117,7 +119,7 @@ struct OwnSender {
 
 TEST(StreamLoopback, LosesNothingAndBothEndsSayTheSame) {
     Receiver receiver;
-    auto const sent = send(spec_for(receiver), {}, -1);
+    auto const sent = send(spec_for(receiver), ignore, -1);
     auto const received = receiver.result();
     ASSERT_TRUE(sent) << sent.error().detail;
     ASSERT_TRUE(received) << received.error().detail;
@@ -162,7 +164,7 @@ TEST(StreamLoopback, WhatIsOnItsWayWhenTheSenderEndsIsAwaited) {
     Receiver receiver;
     auto sender = OwnSender::begin(receiver);
     sender.ending.packets = 10;
-    ASSERT_TRUE(sender.control.send(text(sender.ending), soon()));
+    ASSERT_TRUE(sender.control.send(text(sender.ending)));
     std::array const answer{sender.control.fd()};
     EXPECT_EQ(await_readable(answer, Steady::now() + 20ms), Readiness::deadline_passed);
     sender.send(0, 10);
@@ -209,7 +211,7 @@ TEST(StreamLoopback, AReceiverThatEndsTellsTheSenderWhatCame) {
     auto endless = spec_for(receiver);
     endless.packets.reset();
     endless.time = 60s;
-    auto const sent = send(endless, {}, -1);
+    auto const sent = send(endless, ignore, -1);
     auto const received = receiver.result().value();
     ASSERT_TRUE(sent) << sent.error().detail;
     EXPECT_EQ(*sent, received);
@@ -255,18 +257,18 @@ TEST(StreamLoopback, NoSenderInTime) {
 TEST(StreamLoopback, OneOfAnotherVersionIsRefusedAndTheNextIsWaitedFor) {
     Receiver receiver;
     {
-        auto control = connect_to({loopback, receiver.port, {}}, soon(), -1).value();
-        ASSERT_TRUE(control.send(R"({"version":2,"lanes":4})", soon()));
+        auto control = connect_to({loopback, receiver.port}, soon(), -1).value();
+        ASSERT_TRUE(control.send(R"({"version":2,"lanes":4})"));
         auto const refused = read_acceptance(control.line(soon(), -1).value(), Over::udp);
         EXPECT_EQ(refused.error().problem, Problem::unsupported);
-        auto scanner = connect_to({loopback, receiver.port, {}}, soon(), -1).value();
-        ASSERT_TRUE(scanner.send("GET / HTTP/1.1", soon()));
+        auto scanner = connect_to({loopback, receiver.port}, soon(), -1).value();
+        ASSERT_TRUE(scanner.send("GET / HTTP/1.1"));
         ASSERT_TRUE(scanner.line(soon(), -1));
-        auto flood = connect_to({loopback, receiver.port, {}}, soon(), -1).value();
-        ASSERT_TRUE(flood.send(std::string(2 * line_bytes_max, 'a'), soon()));
+        auto flood = connect_to({loopback, receiver.port}, soon(), -1).value();
+        ASSERT_TRUE(flood.send(std::string(2 * line_bytes_max, 'a')));
         ASSERT_TRUE(flood.line(soon(), -1));
     }
-    auto const sent = send(spec_for(receiver), {}, -1);
+    auto const sent = send(spec_for(receiver), ignore, -1);
     ASSERT_TRUE(sent) << sent.error().detail;
     EXPECT_TRUE(sent->nothing_lost());
     ASSERT_TRUE(receiver.result());
@@ -280,13 +282,13 @@ TEST(StreamLoopback, AReceiverOfTheOtherKindSaysSoToTheSender) {
     ReceiveOptions options;
     options.over = Over::udp;
     Receiver receiver(options);
-    auto control = connect_to({loopback, receiver.port, {}}, soon(), -1).value();
+    auto control = connect_to({loopback, receiver.port}, soon(), -1).value();
     Opening opening;
     opening.run = "00000000000004d2";
     opening.over = Over::ud;
     opening.packet_bytes = 1024;
     opening.pair = QueuePairEnd{"00000000000000000000ffff7f000001", 17, 5, 1024, 1};
-    ASSERT_TRUE(control.send(text(opening), soon()));
+    ASSERT_TRUE(control.send(text(opening)));
     auto const refused = read_acceptance(control.line(soon(), -1).value(), Over::ud);
     EXPECT_EQ(
         refused.error().detail,
@@ -307,7 +309,7 @@ TEST(StreamLoopback, ARingThatHoldsNoPacketIsToldToTheSender) {
     ReceiveOptions options;
     options.ring.bytes = 255;
     Receiver receiver(options);
-    auto const refused = send(spec_for(receiver), {}, -1);
+    auto const refused = send(spec_for(receiver), ignore, -1);
     EXPECT_EQ(
         refused.error().detail,
         "the receiver refused: the receiver's ring of 255 bytes can't hold a packet of 256 bytes");
@@ -317,14 +319,14 @@ TEST(StreamLoopback, WhereNobodyListensTheCommandIsNamed) {
     SendOptions options;
     options.to = loopback;
     options.port = 1;
-    auto const refused = send(options, {}, -1);
+    auto const refused = send(options, ignore, -1);
     EXPECT_EQ(refused.error().detail, "no stream receiver listens on 127.0.0.1 port 1");
     EXPECT_EQ(refused.error().remedy,
               "start one on that machine: vf-guest stream receive --local 127.0.0.1 --port 1");
     options.local = IpAddress::parse("192.0.2.1").value();
-    EXPECT_EQ(send(options, {}, -1).error().detail, "no netdev here has the address 192.0.2.1");
+    EXPECT_EQ(send(options, ignore, -1).error().detail, "no netdev here has the address 192.0.2.1");
     options.local = IpAddress::parse("::1").value();
-    EXPECT_EQ(send(options, {}, -1).error().problem, Problem::invalid_request);
+    EXPECT_EQ(send(options, ignore, -1).error().problem, Problem::invalid_request);
 }
 
 TEST(StreamLoopback, APortThatIsTakenAndAnAddressThatIsNotHereAreNamed) {
