@@ -90,8 +90,7 @@ Error nothing_kept(Options const& options) {
 
 int run_report(Options const& options) {
     auto const records = records_of(options);
-    auto const& folder = records.reports;
-    auto const kept = options.attachment.empty() ? folder.load() : folder.load(options.attachment);
+    auto const kept = records.reports.load(options.attachment);
     auto const written = write_metrics(records);
     int worst = written ? 0 : print_error(written.error());
     for (auto const& each : kept.reports) {
@@ -99,7 +98,7 @@ int run_report(Options const& options) {
         if (options.output == Output::text) print_text(describe(each, options.figures));
     }
     if (options.output == Output::json) print_json(nlohmann::json(kept.reports));
-    for (auto const& each : kept.damaged) worst = std::max(worst, print_error(each.error));
+    for (auto const& each : kept.damaged) worst = std::max(worst, print_error(each));
     if (kept.reports.empty() && kept.damaged.empty()) return print_error(nothing_kept(options));
     return worst;
 }

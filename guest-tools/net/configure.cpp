@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include "api/os/file.hpp"
@@ -36,6 +37,15 @@ void fields(F& f, V& configured) {
     f.value("rdma_device_ours", configured.rdma_device_ours);
     f.defaulted("arp_before", configured.arp_before);
     f.value("complete", configured.complete);
+}
+
+bool fits_file_name(std::string_view attachment, std::string_view also) {
+    constexpr std::size_t length_max = 64;
+    return !attachment.empty() && attachment.size() <= length_max &&
+           std::ranges::all_of(attachment, [&](unsigned char letter) {
+               return std::isalnum(letter) != 0 ||
+                      also.find(static_cast<char>(letter)) != also.npos;
+           });
 }
 
 std::string StateFolder::file(std::string const& attachment) const {
@@ -190,11 +200,7 @@ Result<Configured> configure(GuestAttachment const& desired, Netdev const& known
                           .ifindex = known.ifindex,
                           .address = desired.address,
                           .prefix_length = desired.prefix_length,
-                          .mtu = desired.mtu,
-                          .rdma_device = {},
-                          .rdma_device_ours = false,
-                          .arp_before = {},
-                          .complete = false};
+                          .mtu = desired.mtu};
     VFMGR_CHECK(state.save(configured));
     VFMGR_CHECK(change_netdev(
         socket, known.name, {.ifindex = known.ifindex, .up = true, .mtu = desired.mtu}, deadline));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/types/guest.hpp"
@@ -21,12 +22,16 @@ struct Configured {
     IpAddress address;
     std::uint8_t prefix_length = 24;
     std::uint32_t mtu = 1500;
-    std::string rdma_device;
+    std::string rdma_device{};
     bool rdma_device_ours = false;  // a software link that vf-guest created
-    ArpSettings arp_before;         // the netdev's own values of changed settings
+    ArpSettings arp_before{};       // the netdev's own values of changed settings
     bool complete = false;          // configured to the end; otherwise only begun
     bool operator==(Configured const&) const = default;
 };
+
+// Whether an attachment, which the host names, may be part of a file's name: letters, digits and
+// `also`.
+[[nodiscard]] bool fits_file_name(std::string_view attachment, std::string_view also);
 
 class StateFolder {
   public:

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "api/os/file.hpp"
+#include "guest-tools/net/configure.hpp"
 #include "guest-tools/net/find_vf.hpp"
 #include "vfmgr/netlink/ip.hpp"
 
@@ -134,20 +135,6 @@ Error kept_failed(fs::path const& file, std::vector<Cause> causes) {
             "make /etc writable for vf-guest (ReadWritePaths= in its unit)", std::move(causes)};
 }
 
-// The name is part of a file's name, and comes from the host.
-Result<void> check_name(std::string const& attachment) {
-    bool const plain =
-        !attachment.empty() && attachment.size() <= 64 &&
-        std::ranges::all_of(attachment, [](char letter) {
-            return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
-                   (letter >= 'A' && letter <= 'Z') || letter == '-' || letter == '_';
-        });
-    if (plain) return {};
-    return fail(Problem::invalid_request,
-                "the host sent an attachment with characters that a file name can't have",
-                "update vfmgrd on the host");
-}
-
 std::string name_of(fs::path const& file) {
     return file.filename().string();
 }
@@ -155,7 +142,10 @@ std::string name_of(fs::path const& file) {
 }  // namespace
 
 Result<void> KeptSetup::keep(GuestAttachment const& attachment) const {
-    VFMGR_CHECK(check_name(attachment.attachment));
+    if (!fits_file_name(attachment.attachment, "-_"))
+        return fail(Problem::invalid_request,
+                    "the host sent an attachment with characters that a file name can't have",
+                    "update vfmgrd on the host");
     for (auto const& service : services()) {
         if (std::error_code ignored; !fs::exists(roots_.run / service.runs, ignored)) continue;
         auto const file =

@@ -56,21 +56,6 @@ namespace fs = std::filesystem;
 constexpr char const* report_suffix = ".json";
 constexpr mode_t for_root_only = 0600;
 
-// It becomes a file's name: an id, or an address.
-Result<void> check_report_id(std::string const& attachment) {
-    auto const is_plain = [](char letter) {
-        return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
-               (letter >= 'A' && letter <= 'Z') || letter == '-' || letter == '_' ||
-               letter == '.' || letter == ':';
-    };
-    if (!attachment.empty() && attachment.size() <= 64 && attachment.front() != '.' &&
-        std::ranges::all_of(attachment, is_plain))
-        return {};
-    return fail(Problem::invalid_request,
-                "the report is about an attachment with characters that a file name can't have",
-                "update vfmgrd on the host");
-}
-
 Error unreadable_report(fs::path const& file) {
     return {Problem::guest_refused,
             fmt::format("the report {} can't be read", file.string()),
@@ -102,14 +87,6 @@ Result<VfReport> load_file(fs::path const& file) {
     return report;
 }
 
-void load_into(KeptReports& kept, fs::path const& file) {
-    auto report = load_file(file);
-    if (report)
-        kept.reports.push_back(std::move(*report));
-    else
-        kept.damaged.push_back({file.stem().string(), std::move(report.error())});
-}
-
 // Sorted; empty without a folder.
 Result<std::vector<fs::path>> files_in(fs::path const& folder) {
     std::vector<fs::path> files;
@@ -130,28 +107,27 @@ fs::path ReportFolder::file(std::string const& attachment) const {
     return path_ / (attachment + report_suffix);
 }
 
-KeptReports ReportFolder::load() const {
-    KeptReports kept;
-    auto const files = files_in(path_);
-    if (!files) kept.damaged.push_back({{}, files.error()});
-    if (files)
-        for (auto const& each : *files) load_into(kept, each);
-    return kept;
-}
-
 KeptReports ReportFolder::load(std::string const& attachment) const {
-    auto kept = load();
-    std::erase_if(kept.reports,
-                  [&](auto const& each) { return each.verification.attachment != attachment; });
-    std::erase_if(kept.damaged, [&](auto const& each) {
-        return !each.attachment.empty() && each.attachment != attachment;
-    });
+    auto const files = files_in(path_);
+    if (!files) return {{}, {files.error()}};
+    KeptReports kept;
+    for (auto const& each : *files) {
+        if (!attachment.empty() && each.stem() != attachment) continue;
+        if (auto report = load_file(each))
+            kept.reports.push_back(std::move(*report));
+        else
+            kept.damaged.push_back(std::move(report.error()));
+    }
     return kept;
 }
 
 Result<void> ReportFolder::save(VfReport const& report) const {
     auto const& attachment = report.verification.attachment;
-    VFMGR_CHECK(check_report_id(attachment));
+    // An id, or an address.
+    if (!fits_file_name(attachment, "-_.:") || attachment.front() == '.')
+        return fail(Problem::invalid_request,
+                    "the report is about an attachment with characters that a file name can't have",
+                    "update vfmgrd on the host");
     std::error_code failed;
     fs::create_directories(path_, failed);
     if (failed) return fail(folder_failed(path_, "mkdir", failed));

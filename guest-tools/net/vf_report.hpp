@@ -33,24 +33,17 @@ struct VfReport {
 // /var/lib/vf-guest/reports, which survives a reboot. Files are replaced as a whole, so any thread
 // and process may save and load beside others.
 
-// A file that exists and can't be used. Its error names it, with a remedy.
-struct DamagedReport {
-    std::string attachment;  // from the file's name
-    Error error;
-};
-
 struct KeptReports {
     std::vector<VfReport> reports;  // by attachment
-    std::vector<DamagedReport> damaged;
+    std::vector<Error> damaged;     // files that exist and can't be used, each named, with a remedy
 };
 
 class ReportFolder {
   public:
     explicit ReportFolder(std::filesystem::path path) : path_(std::move(path)) {}
 
-    // A missing folder holds no reports. Loads all of them, or one attachment's.
-    [[nodiscard]] KeptReports load() const;
-    [[nodiscard]] KeptReports load(std::string const& attachment) const;
+    // A missing folder holds no reports. Loads one attachment's, or all of them.
+    [[nodiscard]] KeptReports load(std::string const& attachment = {}) const;
     // Replaces the report of the same attachment. invalid_request: its id can't be a file's name.
     [[nodiscard]] Result<void> save(VfReport const& report) const;
     // Removes the reports of attachments that the host no longer attaches, even from before a
