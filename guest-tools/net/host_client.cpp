@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-tools/net/host_client.hpp"
 
-#include <poll.h>
-
 #include <algorithm>
 
 #include "api/os/descriptor.hpp"
@@ -18,6 +16,12 @@ Deadline::duration duration_of(double seconds) {
 }
 
 }  // namespace
+
+std::string in_one_line(Error const& error) {
+    auto text = detail_with_causes(error);
+    if (!error.remedy.empty()) text += "; remedy: " + error.remedy;
+    return text;
+}
 
 Pace::Pace(Limit limit)
     : interval_(duration_of(1 / limit.per_second)),
@@ -38,13 +42,7 @@ void Pace::free() {
 
 // Waits for time only: nothing makes a turn come earlier.
 void Pace::await() {
-    auto const until = turn(std::chrono::steady_clock::now());
-    while (true) {
-        auto const left =
-            std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-        if (left.count() <= 0) return;
-        ::poll(nullptr, 0, static_cast<int>(left.count()));
-    }
+    static_cast<void>(await_readable({}, turn(std::chrono::steady_clock::now())));
 }
 
 namespace {
@@ -121,9 +119,7 @@ Result<Verification> HostClient::report_error(std::string const& run, std::strin
                                               Error const& error) {
     GuestReport report;
     report.nonce = nonce;
-    report.error = detail_with_causes(error);
-    if (!error.remedy.empty()) report.error += "; remedy: " + error.remedy;
-    report.error = verify::printable(report.error, error_bytes_max);
+    report.error = verify::printable(in_one_line(error), error_bytes_max);
     return ask<Verification>(make("PUT", "/guest/v1/runs/" + run + "/error", report), answer_time);
 }
 

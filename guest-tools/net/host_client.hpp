@@ -41,6 +41,9 @@ class Pace {
     Deadline next_{};
 };
 
+// Detail, causes and remedy, for the host and for the log.
+[[nodiscard]] std::string in_one_line(Error const& error);
+
 // The host's guest plane, as vf-guest calls it (api/openapi-guest.yaml). Blocking; one thread. A
 // copy, for another thread, shares its pace with the original.
 

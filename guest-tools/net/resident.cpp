@@ -59,12 +59,6 @@ constexpr std::chrono::seconds netdev_time{30};  // from the request to the VF's
 constexpr std::chrono::seconds retry_time{15};
 constexpr std::size_t runs_remembered_max = 256;
 
-std::string text_of(Error const& error) {
-    auto text = detail_with_causes(error);
-    if (!error.remedy.empty()) text += fmt::format("; remedy: {}", error.remedy);
-    return text;
-}
-
 Error no_netdev(GuestAttachment const& attachment) {
     Error error{Problem::unsupported,
                 fmt::format("this VM has no netdev with MAC {}", to_string(attachment.mac)),
@@ -81,7 +75,7 @@ Error no_netdev(GuestAttachment const& attachment) {
 
 void Resident::failed(std::string const& what, Error const& error) {
     if (!first_error_) first_error_ = error;
-    auto const line = fmt::format("{}: {}", what, text_of(error));
+    auto const line = fmt::format("{}: {}", what, in_one_line(error));
     if (line != last_failure_) report_(line);
     last_failure_ = line;
 }
@@ -95,7 +89,7 @@ bool Resident::run_is_due(GuestAttachment const& attachment) const {
 void Resident::remark(std::string const& about, Result<void> const& done) {
     if (done) return;
     auto& last = last_remarks_[about];
-    auto const line = text_of(done.error());
+    auto const line = in_one_line(done.error());
     if (line != last) report_(line);
     last = line;
 }
@@ -109,17 +103,17 @@ void Resident::configure_one(ToConfigure const& one) {
         return report_(fmt::format("configured {}: {}/{}, MTU {}, RDMA device {}", done->ifname,
                                    to_string(done->address), done->prefix_length, done->mtu,
                                    done->rdma_device.empty() ? "none" : done->rdma_device));
-    failed(fmt::format("attachment {}", attachment.attachment), done.error());
     retry_at_ = Steady::now() + retry_time;
-    if (!run_is_due(attachment)) return;
-    runs_done_.insert(*attachment.run);
-    report_failure(attachment, one.netdev.name, done.error());
+    give_up_on(attachment, one.netdev.name, done.error());
 }
 
 // A run that can't even begin ends with the reason; the host's verdict on it is kept like any
 // other.
-void Resident::report_failure(GuestAttachment const& attachment, std::string netdev,
-                              Error const& error) {
+void Resident::give_up_on(GuestAttachment const& attachment, std::string netdev,
+                          Error const& error) {
+    failed(fmt::format("attachment {}", attachment.attachment), error);
+    if (!run_is_due(attachment)) return;
+    runs_done_.insert(*attachment.run);
     auto verdict = host_.report_error(*attachment.run, attachment.nonce, error);
     if (!verdict) return failed("the failure could not be reported to the host", verdict.error());
     remark("report", record(records_, {std::move(*verdict), std::move(netdev), {}, {}}));
@@ -168,16 +162,9 @@ void Resident::note_missing(std::vector<GuestAttachment> const& missing) {
         if (until > Steady::now())
             still[*attachment.run] = until;
         else
-            give_up_on(attachment);
+            give_up_on(attachment, {}, no_netdev(attachment));
     }
     missing_until_ = std::move(still);
-}
-
-void Resident::give_up_on(GuestAttachment const& attachment) {
-    auto const error = no_netdev(attachment);
-    failed(fmt::format("attachment {}", attachment.attachment), error);
-    runs_done_.insert(*attachment.run);
-    report_failure(attachment, {}, error);
 }
 
 Result<void> Resident::apply(std::vector<GuestAttachment> const& desired) {

@@ -62,8 +62,7 @@ class Resident {
     void verify_ready(std::vector<GuestAttachment> const& ready,
                       std::vector<Configured> const& configured);
     void note_missing(std::vector<GuestAttachment> const& missing);
-    void give_up_on(GuestAttachment const& attachment);
-    void report_failure(GuestAttachment const& attachment, std::string netdev, Error const& error);
+    void give_up_on(GuestAttachment const& attachment, std::string netdev, Error const& error);
     void failed(std::string const& what, Error const& error);
     [[nodiscard]] Deadline next_due() const;
     [[nodiscard]] bool run_is_due(GuestAttachment const& attachment) const;

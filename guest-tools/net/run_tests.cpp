@@ -40,14 +40,6 @@ verify::StreamHost streams_of(Host& host, std::string const& session) {
             }};
 }
 
-// Keeps the turn in `last` if the host's last answer was one.
-Result<OrTurn<SessionOffer>> remember_turn(Result<OrTurn<SessionOffer>> answer,
-                                           std::optional<Turn>& last) {
-    last.reset();
-    if (answer && std::holds_alternative<Turn>(*answer)) last = std::get<Turn>(*answer);
-    return answer;
-}
-
 Result<VfReport> with_verdict(VfReport done, Result<Verification> verification) {
     VFMGR_TRY(done.verification, std::move(verification));
     return done;
@@ -84,11 +76,16 @@ Result<VfReport> run_tests(TestHost const& host, verify::Subject const& subject,
     if (!session) return with_verdict(std::move(done), host.cannot(session.error()));
     auto waiting = verify::wait_until(Steady::now() + session_patience);
     waiting.for_own = !host.at_once;
-    std::optional<Turn> last;
+    bool has_turn = false;
     auto const opened = verify::await_turn<SessionOffer>(
-        [&] { return remember_turn(host.open((*session)->request()), last); }, waiting);
+        [&] {
+            auto answer = host.open((*session)->request());
+            has_turn = answer && std::holds_alternative<Turn>(*answer);
+            return answer;
+        },
+        waiting);
     // The host does not know that this guest gives up, so report it.
-    if (!opened && last) return with_verdict(std::move(done), host.cannot(opened.error()));
+    if (!opened && has_turn) return with_verdict(std::move(done), host.cannot(opened.error()));
     VFMGR_TRY(auto const offer, opened);
     auto report = (*session)->run(offer, measured, host.streams(offer.session), std::move(on_test));
     done.rdma_device = report.facts["rdma_device"];
