@@ -33,11 +33,7 @@ Result<gpu::FoundGpus> find() {
 
 Result<GpuTestReport> run_test(Options const& options) {
     VFMGR_TRY(auto const found, find());
-    std::optional<PciAddress> selection;
-    if (!options.gpu.pci.empty()) {
-        VFMGR_TRY(selection, PciAddress::parse(options.gpu.pci));
-    }
-    VFMGR_TRY(auto const at, gpu::choose_gpu(found.infos, selection));
+    VFMGR_TRY(auto const at, gpu::choose_gpu(found.infos, options.gpu.pci));
     bool const live = options.output == Output::text && ::isatty(STDERR_FILENO) == 1;
     auto const on_test = [live](TestResult const& test) {
         if (live) warn_text(fmt::format("  {}: {}\n", test.name, enum_name(test.verdict)));

@@ -76,13 +76,9 @@ Result<std::unique_ptr<gpu::GpuRings>> open_rings(Options const& options, IpAddr
     auto const facts = gpu::collect_facts({});
     auto const machine = checks::read_machine(facts);
     VFMGR_TRY(auto found, gpu::find_gpus(machine));
-    std::optional<PciAddress> selection;
-    if (!options.stream.gpu.empty()) {
-        VFMGR_TRY(selection, PciAddress::parse(options.stream.gpu));
-    }
     if (auto const end = serve::find_local_end(local))
         gpu::measure_from(machine, end->netdev.name, found.infos);
-    VFMGR_TRY(auto const at, gpu::choose_gpu(found.infos, selection));
+    VFMGR_TRY(auto const at, gpu::choose_gpu(found.infos, options.stream.gpu));
     return gpu::GpuRings::open(std::move(found), at);
 }
 

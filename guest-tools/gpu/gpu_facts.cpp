@@ -170,8 +170,11 @@ void measure_from(checks::Machine const& machine, std::string_view netdev,
         }
 }
 
-Result<std::size_t> choose_gpu(std::vector<GpuInfo> const& gpus,
-                               std::optional<PciAddress> const& expected) {
+Result<std::size_t> choose_gpu(std::vector<GpuInfo> const& gpus, std::string const& address) {
+    std::optional<PciAddress> expected;
+    if (!address.empty()) {
+        VFMGR_TRY(expected, PciAddress::parse(address));
+    }
     std::string addresses;
     std::optional<std::size_t> best;
     auto const rank = [](GpuInfo const& gpu) {

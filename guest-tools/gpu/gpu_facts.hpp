@@ -44,10 +44,10 @@ struct CudaGpu {
 void measure_from(checks::Machine const& machine, std::string_view netdev,
                   std::vector<GpuInfo>& gpus);
 
-// Returns the GPU at that address. Without an address, prefers GPUs that offer GPUDirect, then the
-// one whose nearest NIC is nearest, then the first.
+// Returns the GPU at that PCI address. Without an address, prefers GPUs that offer GPUDirect, then
+// the one whose nearest NIC is nearest, then the first.
 [[nodiscard]] Result<std::size_t> choose_gpu(std::vector<GpuInfo> const& gpus,
-                                             std::optional<PciAddress> const& expected);
+                                             std::string const& address = {});
 
 // The GPUs of this machine, queried once: the library, what it reports about each, and the same
 // joined with what the machine's files report. Owned by the user; one thread.

@@ -187,7 +187,7 @@ void conclude(Bench const& bench, std::vector<Tried> const& all, bool offers, Te
 Result<Measured> test(FoundGpus const& found, verify::StreamHost const& host,
                       verify::Endpoint const& endpoint, std::chrono::milliseconds window,
                       Deadline deadline) {
-    VFMGR_TRY(auto const at, choose_gpu(found.infos, std::nullopt));
+    VFMGR_TRY(auto const at, choose_gpu(found.infos));
     VFMGR_TRY(auto const context, GpuContext::open(*found.cuda, found.gpus[at].device));
     VFMGR_TRY(auto const kernels, GpuPayload::load(context));
     auto const& gpu = found.gpus[at];

@@ -135,13 +135,13 @@ TEST(ChooseGpu, TakesTheNearestThatOffersIt) {
                                     gpu("0000:02:00.0", GpuRoute::dma_buf, PciDistance::sys),
                                     gpu("0000:03:00.0", GpuRoute::dma_buf, PciDistance::node),
                                     gpu("0000:04:00.0", GpuRoute::dma_buf, std::nullopt)};
-    EXPECT_EQ(choose_gpu(gpus, std::nullopt), 2U);
-    EXPECT_EQ(choose_gpu(gpus, gpus[0].pci), 0U);
-    auto const wrong = choose_gpu(gpus, PciAddress::parse("0000:09:00.0").value());
+    EXPECT_EQ(choose_gpu(gpus), 2U);
+    EXPECT_EQ(choose_gpu(gpus, "0000:01:00.0"), 0U);
+    auto const wrong = choose_gpu(gpus, "0000:09:00.0");
     ASSERT_FALSE(wrong);
     EXPECT_EQ(wrong.error().problem, Problem::not_found);
     EXPECT_THAT(wrong.error().remedy, HasSubstr("0000:01:00.0, 0000:02:00.0"));
-    EXPECT_FALSE(choose_gpu({}, std::nullopt));
+    EXPECT_FALSE(choose_gpu({}));
 }
 
 // Eight NICs, and two GPUs that are put beside the first and the fourth: which of the two is near
@@ -165,7 +165,7 @@ TEST(GpuFacts, AsSeenFromANic) {
     auto const nearest = [&](char const* netdev) {
         auto seen = gpus;
         measure_from(machine, netdev, seen);
-        auto const& chosen = seen[choose_gpu(seen, std::nullopt).value()];
+        auto const& chosen = seen[choose_gpu(seen).value()];
         return to_string(*chosen.nearest_nic) + " " + to_string(chosen.pci);
     };
     EXPECT_EQ(nearest("ibp0"), "0000:1a:00.0 0000:1b:00.0");
