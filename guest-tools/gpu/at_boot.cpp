@@ -22,17 +22,22 @@
 
 namespace vfmgr::guest::gpu {
 
-Result<ModuleWatch> ModuleWatch::open(std::string root, std::string const& release) {
-    auto const folder = root + "/lib/modules/" + release;
+Result<ModuleWatch> ModuleWatch::open(std::string const& root, std::string const& release) {
     VFMGR_TRY(auto monitor, EventMonitor::open(EventMonitor::Scope::links));
-    FileDescriptor lists(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+    return ModuleWatch(std::move(monitor), root, release);
+}
+
+ModuleWatch::ModuleWatch(EventMonitor monitor, std::string const& root, std::string const& release)
+    : monitor_(std::move(monitor)),
+      lists_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
+      modules_(root + "/proc/modules"),
+      folder_(root + "/lib/modules/" + release),
+      driver_(root + "/sys/bus/pci/drivers/nvidia") {
     // depmod writes a new file and renames it. Without the folder, nothing can be built for this
     // kernel.
-    if (lists && ::inotify_add_watch(lists.get(), folder.c_str(), IN_MOVED_TO) < 0) lists.reset();
-    ModuleWatch watch(std::move(monitor), std::move(lists), root + "/proc/modules",
-                      folder + "/modules.dep", root + "/sys/bus/pci/drivers/nvidia");
-    watch.observed_ = watch.now();
-    return watch;
+    if (lists_ && ::inotify_add_watch(lists_.get(), folder_.c_str(), IN_MOVED_TO) < 0)
+        lists_.reset();
+    observed_ = now();
 }
 
 // Returns names and states of modules, but not their users, which come and go; the identity of the
@@ -47,7 +52,7 @@ std::string ModuleWatch::now() const {
         all += fmt::format("{} {}\n", name, state);
     }
     struct stat status{};
-    if (::stat(list_.c_str(), &status) == 0)
+    if (::stat((folder_ + "/modules.dep").c_str(), &status) == 0)
         all +=
             fmt::format("{} {}.{}", status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
     std::error_code ignored;

@@ -14,25 +14,20 @@ namespace vfmgr::guest::gpu {
 class ModuleWatch {
   public:
     // Open it before the observation whose change is awaited. `root` is the prefix of every path.
-    [[nodiscard]] static Result<ModuleWatch> open(std::string root, std::string const& release);
+    [[nodiscard]] static Result<ModuleWatch> open(std::string const& root,
+                                                  std::string const& release);
 
     // Waits until a module or a GPU of NVIDIA's driver comes or goes, the list of modules is
     // replaced, or the deadline passes.
     [[nodiscard]] Result<Readiness> wait(Deadline deadline);
 
   private:
-    ModuleWatch(EventMonitor monitor, FileDescriptor lists, std::string modules, std::string list,
-                std::string driver)
-        : monitor_(std::move(monitor)),
-          lists_(std::move(lists)),
-          modules_(std::move(modules)),
-          list_(std::move(list)),
-          driver_(std::move(driver)) {}
+    ModuleWatch(EventMonitor monitor, std::string const& root, std::string const& release);
     [[nodiscard]] std::string now() const;
 
     EventMonitor monitor_;
     FileDescriptor lists_;  // inotify, where there is a folder to watch
-    std::string modules_, list_, driver_;
+    std::string modules_, folder_, driver_;
     std::string observed_;
 };
 

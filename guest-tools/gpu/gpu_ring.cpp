@@ -21,8 +21,6 @@ using stream::RingPlace;
 using stream::RingShape;
 using verify::Route;
 
-constexpr char const* or_host = ", or receive with --memory host";
-
 // A batch: the arrivals, followed by the packet numbers that the GPU finds.
 constexpr std::size_t numbers_at = arrivals_max * sizeof(Arrival);
 constexpr std::size_t batch_bytes = numbers_at + arrivals_max * sizeof(std::uint64_t);
@@ -130,19 +128,16 @@ Error no_room(GpuRings const& gpu, std::size_t bytes, Error error) {
                     to_string(gpu.gpu.pci), free.value_or(0));
     error.remedy =
         "give the receiver fewer --chunks or --ring-bytes, stop the programs that use the GPU's "
-        "memory (nvidia-smi lists them)";
-    error.remedy += or_host;
+        "memory (nvidia-smi lists them), or receive with --memory host";
     return error;
 }
 
 Error not_offered(CudaGpu const& gpu) {
-    Error error{Problem::unsupported,
-                fmt::format("{} at {} offers no GPUDirect RDMA, so no NIC can write to it: a limit "
-                            "of the product, as of every GeForce, not a fault of the set-up",
-                            gpu.name, to_string(gpu.pci)),
-                "stream over udp, whose packets are copied to the GPU"};
-    error.remedy += or_host;
-    return error;
+    return {Problem::unsupported,
+            fmt::format("{} at {} offers no GPUDirect RDMA, so no NIC can write to it: a limit "
+                        "of the product, as of every GeForce, not a fault of the set-up",
+                        gpu.name, to_string(gpu.pci)),
+            "stream over udp, whose packets are copied to the GPU, or receive with --memory host"};
 }
 
 // Never uses main memory: a user who requests GPU memory needs to know whether the NIC reaches it.
@@ -153,17 +148,17 @@ Result<Route> let_nic_write(GpuRings const& gpu, GpuBuffer& memory,
     if (dma_buf) return Route::dma_buf;
     auto const peermem = memory.reach(Route::peermem, endpoint.pd.get(), access);
     if (peermem) return Route::peermem;
-    Error error{
+    auto const remedy = endpoint.software
+                            ? "attach a VF whose driver does RDMA itself, since a software RDMA "
+                              "device can't reach a GPU; stream over udp"
+                            : dma_buf.error().remedy;
+    return fail(
         Problem::unsupported,
         fmt::format("{} can't write to the memory of GPU {}: by DMA-BUF: {}; by "
                     "nvidia-peermem: {}",
                     endpoint.device, to_string(gpu.gpu.pci), detail_with_causes(dma_buf.error()),
                     detail_with_causes(peermem.error())),
-        endpoint.software ? "attach a VF whose driver does RDMA itself, since a software RDMA "
-                            "device can't reach a GPU; stream over udp"
-                          : dma_buf.error().remedy};
-    error.remedy += or_host;
-    return fail(std::move(error));
+        remedy + ", or receive with --memory host");
 }
 
 }  // namespace

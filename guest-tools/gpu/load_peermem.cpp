@@ -232,18 +232,15 @@ double end_of_log(checks::Machine const& machine) {
     return machine.log && !machine.log->lines.empty() ? machine.log->lines.back().seconds : 0;
 }
 
-std::string kernel_name(std::string name) {
-    return with(std::move(name), '-', '_');
-}
-
 std::optional<Finding> load(Places const& places, std::string const& module) {
+    auto const kernel_name = with(module, '-', '_');
     auto const before = collect_facts(places);
     auto const since = end_of_log(checks::read_machine(before));
     auto const ended =
         checks::run_command({places.modprobe, module}, steady_clock::now() + modprobe_time_max);
     auto const after = collect_facts(places);
     auto const machine = checks::read_machine(after);
-    bool const is_there = checks::module_loaded(machine, kernel_name(module));
+    bool const is_there = checks::module_loaded(machine, kernel_name);
     if (ended.error == 0 && ended.exit_status == 0 && is_there) return std::nullopt;
     auto words = ended.err + ended.out;
     if (ended.error == ETIMEDOUT)
@@ -252,7 +249,7 @@ std::optional<Finding> load(Places const& places, std::string const& module) {
         words = fmt::format("{} can't be run: {}", places.modprobe, errno_name(ended.error));
     else if (ended.exit_status == 0)
         words += "it ended with status 0, but the module is not loaded";
-    return explain_refusal(kernel_name(module), words, logged_since(since, machine));
+    return explain_refusal(kernel_name, words, logged_since(since, machine));
 }
 
 }  // namespace

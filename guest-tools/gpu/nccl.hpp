@@ -6,7 +6,6 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -27,26 +26,24 @@ inline constexpr NcclResult nccl_in_progress = 7;  // of non-blocking communicat
 inline constexpr int nccl_float32 = 7;             // ncclDataType_t
 inline constexpr int nccl_sum = 0;                 // ncclRedOp_t
 
-template <class... Arguments>
-using NcclCall = LibraryFunction<Arguments...>;
-
 // Each member holds the symbol of its name.
 struct NcclCalls {
     Library library;
-    NcclCall<int*> ncclGetVersion = library.need("ncclGetVersion");
+    LibraryFunction<int*> ncclGetVersion = library.need("ncclGetVersion");
     char const* (*ncclGetErrorString)(NcclResult) = library.need("ncclGetErrorString");
     // Since 2.13, else null.
     char const* (*ncclGetLastError)(NcclComm) = library.maybe("ncclGetLastError");
 
-    NcclCall<NcclComm*, int, int const*> ncclCommInitAll = library.need("ncclCommInitAll");
-    NcclCall<NcclComm> ncclCommDestroy = library.need("ncclCommDestroy");
+    LibraryFunction<NcclComm*, int, int const*> ncclCommInitAll = library.need("ncclCommInitAll");
+    LibraryFunction<NcclComm> ncclCommDestroy = library.need("ncclCommDestroy");
     // Since 2.4.
-    NcclCall<NcclComm> ncclCommAbort = library.need("ncclCommAbort");
-    NcclCall<NcclComm, NcclResult*> ncclCommGetAsyncError = library.need("ncclCommGetAsyncError");
+    LibraryFunction<NcclComm> ncclCommAbort = library.need("ncclCommAbort");
+    LibraryFunction<NcclComm, NcclResult*> ncclCommGetAsyncError =
+        library.need("ncclCommGetAsyncError");
 
-    NcclCall<> ncclGroupStart = library.need("ncclGroupStart");
-    NcclCall<> ncclGroupEnd = library.need("ncclGroupEnd");
-    NcclCall<void const*, void*, std::size_t, int, int, NcclComm, CudaStream> ncclAllReduce =
+    LibraryFunction<> ncclGroupStart = library.need("ncclGroupStart");
+    LibraryFunction<> ncclGroupEnd = library.need("ncclGroupEnd");
+    LibraryFunction<void const*, void*, std::size_t, int, int, NcclComm, CudaStream> ncclAllReduce =
         library.need("ncclAllReduce");
 };
 
@@ -66,7 +63,7 @@ struct Nccl {
     [[nodiscard]] Error refusal(char const* call, NcclResult result) const;
     [[nodiscard]] Result<void> done(char const* call, NcclResult result) const;
     template <class... A>
-    [[nodiscard]] Result<void> run(NcclCall<A...> const& call,
+    [[nodiscard]] Result<void> run(LibraryFunction<A...> const& call,
                                    std::type_identity_t<A>... arguments) const {
         return done(call.name(), call(arguments...));
     }

@@ -59,30 +59,23 @@ bool is_integrated(Machine const& machine) {
 // --- NVIDIA's driver ---
 
 void check_driver(Machine const& machine, PeermemPlan& plan) {
-    constexpr auto what = "NVIDIA's driver";
+    auto const await = [&](std::string observed) {
+        plan.awaited.push_back({"NVIDIA's driver", std::move(observed)});
+    };
     if (module_loaded(machine, "nvidia")) {
         auto const gpus = checks::own_gpus(machine);
         bool const has_one =
             std::ranges::any_of(gpus, [](auto const* gpu) { return gpu->driver == "nvidia"; });
         // It is the same while the driver starts.
-        if (!has_one)
-            plan.awaited.push_back(
-                {what, "nvidia is loaded but has no GPU (dmesg | grep NVRM says why)"});
+        if (!has_one) await("nvidia is loaded but has no GPU (dmesg | grep NVRM says why)");
         return;
     }
-    if (checks::module_file(machine, "nvidia")) {
-        plan.awaited.push_back({what, "nvidia is installed but not loaded (modprobe nvidia)"});
-        return;
-    }
-    if (checks::runs_kubelet(machine)) {
-        plan.awaited.push_back({what, "the GPU operator's container has not loaded nvidia"});
-        return;
-    }
-    if (checks::is_built_at_boot(machine)) {
-        plan.awaited.push_back(
-            {what, fmt::format("akmods has not built nvidia for kernel {}", machine.release)});
-        return;
-    }
+    if (checks::module_file(machine, "nvidia"))
+        return await("nvidia is installed but not loaded (modprobe nvidia)");
+    if (checks::runs_kubelet(machine))
+        return await("the GPU operator's container has not loaded nvidia");
+    if (checks::is_built_at_boot(machine))
+        return await(fmt::format("akmods has not built nvidia for kernel {}", machine.release));
     // One finding is enough for several GPUs without a driver.
     auto findings = checks::judge_gpu_driver(machine);
     auto const bad = std::ranges::find_if(findings, is_bad);
@@ -103,25 +96,18 @@ bool peers_are_installed(Machine const& machine) {
 }
 
 void check_rdma(Machine const& machine, checks::Peermem const& peermem, PeermemPlan& plan) {
-    constexpr auto what = "OFED";
-    bool const container = checks::runs_kubelet(machine);
+    auto const await = [&](std::string observed) {
+        plan.awaited.push_back({"OFED", std::move(observed)});
+    };
     for (auto const* device : checks::own_connectx(machine)) {
         auto const driver = std::string(checks::driver_of_connectx(*device));
-        if (checks::module_present(machine, driver)) continue;
-        plan.awaited.push_back({what, driver + " is not loaded"});
-        return;
+        if (!checks::module_present(machine, driver)) return await(driver + " is not loaded");
     }
-    if (!checks::module_present(machine, "ib_core")) {
-        plan.awaited.push_back({what, "ib_core is not loaded"});
-        return;
-    }
+    if (!checks::module_present(machine, "ib_core")) return await("ib_core is not loaded");
     if (peermem.offered.value_or(true)) return;
-    if (peers_are_installed(machine) || container) {
-        plan.awaited.push_back(
-            {what,
-             "the loaded ib_core is the kernel's own, without ib_register_peer_memory_client"});
-        return;
-    }
+    if (peers_are_installed(machine) || checks::runs_kubelet(machine))
+        return await(
+            "the loaded ib_core is the kernel's own, without ib_register_peer_memory_client");
     plan.hindrances.push_back(failed_by(
         "gpu.peermem", "this RDMA stack has no ib_register_peer_memory_client",
         checks::by_hand("install DOCA-OFED, then rebuild NVIDIA's modules; or use DMA-BUF: " +
@@ -150,45 +136,41 @@ bool driver_is_a_containers(Machine const& machine) {
 
 Finding absent(Machine const& machine, checks::Peermem const& peermem) {
     if (driver_is_a_containers(machine))
-        return checks::failed(
-            "", "NVIDIA's driver belongs to a container, which alone has nvidia-peermem",
-            checks::by_command("chroot /run/nvidia/driver modprobe nvidia-peermem"),
-            peermem.evidence);
+        return failed_by("gpu.peermem",
+                         "NVIDIA's driver belongs to a container, which alone has nvidia-peermem",
+                         checks::by_command("chroot /run/nvidia/driver modprobe nvidia-peermem"),
+                         peermem.evidence);
     auto const others = built_for(machine);
-    return checks::failed("",
-                          fmt::format("there is no nvidia-peermem for kernel {}{}", machine.release,
-                                      others.empty() ? "" : "; it is built for " + others),
-                          checks::rebuild_nvidia(machine), peermem.evidence);
+    return failed_by("gpu.peermem",
+                     fmt::format("there is no nvidia-peermem for kernel {}{}", machine.release,
+                                 others.empty() ? "" : "; it is built for " + others),
+                     checks::rebuild_nvidia(machine), peermem.evidence);
 }
 
 void check_file(Machine const& machine, checks::Peermem const& peermem, PeermemPlan& plan) {
     using checks::PeermemBuild;
-    auto const add = [&](char const* rule, Finding finding) {
-        plan.hindrances.push_back(of_rule(rule, std::move(finding)));
+    auto const add_order = [&](char const* detail) {
+        plan.hindrances.push_back(failed_by("gpu.install_order", detail,
+                                            checks::rebuild_nvidia(machine), peermem.evidence));
     };
     switch (peermem.build) {
         case PeermemBuild::absent:
-            if (driver_is_a_containers(machine) && checks::runs_kubelet(machine)) {
+            if (driver_is_a_containers(machine) && checks::runs_kubelet(machine))
                 plan.awaited.push_back({"the GPU operator",
                                         "only its container has nvidia-peermem, which it loads "
                                         "when driver.rdma.enabled=true is set "
                                         "(kubernetes.gpu_operator of vf-guest doctor)"});
-                return;
-            }
-            return add("gpu.peermem", absent(machine, peermem));
+            else
+                plan.hindrances.push_back(absent(machine, peermem));
+            return;
         case PeermemBuild::without_peers:
-            return add(
-                "gpu.install_order",
-                checks::failed("",
-                               "nvidia-peermem was built where no RDMA stack had peer memory: it "
-                               "only returns EINVAL, without a message in the kernel log",
-                               checks::rebuild_nvidia(machine), peermem.evidence));
+            return add_order(
+                "nvidia-peermem was built where no RDMA stack had peer memory: it only returns "
+                "EINVAL, without a message in the kernel log");
         case PeermemBuild::other_stack:
-            return add("gpu.install_order",
-                       checks::failed("",
-                                      "nvidia-peermem was built against another RDMA stack: its "
-                                      "symbols have other versions",
-                                      checks::rebuild_nvidia(machine), peermem.evidence));
+            return add_order(
+                "nvidia-peermem was built against another RDMA stack: its symbols have other "
+                "versions");
         case PeermemBuild::unknown:
             plan.remarks.emplace_back(
                 "it can't be determined whether the module fits the RDMA stack");
