@@ -7,7 +7,6 @@
 #include <memory>
 #include <string>
 #include <type_traits>
-#include <vector>
 
 #include "api/types/problem.hpp"
 #include "guest-tools/gpu/cuda_abi.hpp"

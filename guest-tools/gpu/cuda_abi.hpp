@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include "api/os/library.hpp"
 
@@ -22,7 +21,6 @@ using CudaStream = struct CUstream_st*;  // null: the context's default stream
 using CudaEvent = struct CUevent_st*;
 
 inline constexpr CudaResult cuda_success = 0;
-inline constexpr CudaResult cuda_invalid_value = 1;
 inline constexpr CudaResult cuda_out_of_memory = 2;
 inline constexpr CudaResult cuda_no_device = 100;
 inline constexpr CudaResult cuda_not_ready = 600;

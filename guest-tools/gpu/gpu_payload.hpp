@@ -3,7 +3,6 @@
 // content of payload.ptx. A constant; any thread.
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "guest-tools/gpu/cuda.hpp"

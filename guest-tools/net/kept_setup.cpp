@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <optional>
 
 #include "api/os/file.hpp"
 #include "guest-tools/net/configure.hpp"

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <map>
-#include <ranges>
 #include <utility>
 
 namespace vfmgr::guest {

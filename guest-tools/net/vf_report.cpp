@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <iterator>
 
 #include "api/os/file.hpp"
 #include "api/types/json.hpp"

@@ -5,7 +5,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "api/os/descriptor.hpp"
 #include "api/types/addresses.hpp"

@@ -3,8 +3,6 @@
 // ring does not own: this machine's, or a GPU's that is registered with a NIC. One thread.
 #pragma once
 
-#include <infiniband/verbs.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest-tools/traffic/send.hpp"
 
-#include <fmt/format.h>
 #include <sys/prctl.h>
 
 #include <algorithm>
