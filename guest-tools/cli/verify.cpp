@@ -73,11 +73,7 @@ Result<VfReport> verify_one(Options const& options, HostClient& host, std::mutex
         return failed;
     }
     plane.at_once = options.at_once;
-    plane.open = [open = plane.open, &ready](SessionRequest const& request) {
-        auto answer = open(request);
-        if (answer && std::holds_alternative<SessionOffer>(*answer)) ready();
-        return answer;
-    };
+    plane.ready = ready;
     return run_tests(plane, {selection, *ifname}, measured, on_test(options, attachment));
 }
 

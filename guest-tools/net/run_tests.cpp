@@ -87,6 +87,7 @@ Result<VfReport> run_tests(TestHost const& host, verify::Subject const& subject,
     // The host does not know that this guest gives up, so report it.
     if (!opened && has_turn) return with_verdict(std::move(done), host.cannot(opened.error()));
     VFMGR_TRY(auto const offer, opened);
+    if (host.ready) host.ready();
     auto report = (*session)->run(offer, measured, host.streams(offer.session), std::move(on_test));
     done.rdma_device = report.facts["rdma_device"];
     report.facts["vf_guest"] = VFMGR_VERSION;
@@ -94,34 +95,6 @@ Result<VfReport> run_tests(TestHost const& host, verify::Subject const& subject,
 }
 
 namespace {
-
-// Where verifications that are ready wait for the others.
-class StartLine {
-  public:
-    explicit StartLine(std::size_t expected) : missing_(static_cast<std::ptrdiff_t>(expected)) {}
-
-    void await(std::string const& attachment) {
-        {
-            std::lock_guard const lock(mutex_);
-            there_.insert(attachment);
-        }
-        missing_.arrive_and_wait();
-    }
-    void give_up() { missing_.count_down(); }
-    // The attachments that began with this one; none when it did not. After its end, all are known.
-    [[nodiscard]] std::vector<std::string> others(std::string const& attachment) {
-        std::lock_guard const lock(mutex_);
-        if (!there_.contains(attachment)) return {};
-        std::vector<std::string> others(there_.begin(), there_.end());
-        std::erase(others, attachment);
-        return others;
-    }
-
-  private:
-    std::latch missing_;
-    std::mutex mutex_;
-    std::set<std::string> there_;
-};
 
 // An uncaught exception in a thread ends the whole program, and loses the others' verdicts.
 Result<VfReport> run_guarded(OneVerification const& one, std::function<void()> const& ready) {
@@ -139,29 +112,34 @@ Error no_thread(std::system_error const& error) {
 }
 
 void verify_at_once(std::vector<OneVerification> const& all, OnEnd const& on_end) {
-    StartLine line(all.size());
+    // Where verifications that are ready wait for the others.
+    std::latch line(static_cast<std::ptrdiff_t>(all.size()));
+    std::vector<char> began(all.size());  // set before the line, read after it
     std::mutex one_at_a_time;
     auto const end = [&](OneVerification const& one, Result<VfReport> report) {
         std::lock_guard const lock(one_at_a_time);
         on_end(one.attachment, std::move(report));
     };
+    auto const verify = [&](std::size_t own) {
+        auto report = run_guarded(all[own], [&] {
+            began[own] = 1;
+            line.arrive_and_wait();
+        });
+        if (began[own] == 0) line.count_down();
+        std::set<std::string> others;
+        for (std::size_t n = 0; began[own] != 0 && n < all.size(); ++n)
+            if (began[n] != 0 && n != own) others.insert(all[n].attachment);
+        if (report) report->at_once_with.assign(others.begin(), others.end());
+        end(all[own], std::move(report));
+    };
     std::vector<std::jthread> threads;
     threads.reserve(all.size());
-    for (auto const& one : all) {
+    for (std::size_t n = 0; n < all.size(); ++n) {
         try {
-            threads.emplace_back([&] {
-                bool ready = false;
-                auto report = run_guarded(one, [&] {
-                    ready = true;
-                    line.await(one.attachment);
-                });
-                if (!ready) line.give_up();
-                if (report) report->at_once_with = line.others(one.attachment);
-                end(one, std::move(report));
-            });
+            threads.emplace_back(verify, n);
         } catch (std::system_error const& error) {
-            line.give_up();  // otherwise the others wait for it
-            end(one, fail(no_thread(error)));
+            line.count_down();  // otherwise the others wait for it
+            end(all[n], fail(no_thread(error)));
         }
     }
 }

@@ -27,6 +27,7 @@ struct TestHost {
     std::function<Result<Verification>(Error const&)> cannot;
     // Other tests of this VM wait for this one to begin, so it must not wait for them.
     bool at_once = false;
+    std::function<void()> ready{};  // called before the tests begin; may be empty
 };
 
 // Returns the TestHost of this VM's host. Reports also what could not be tested at all to the host,
