@@ -5,7 +5,6 @@
 // it is data with limits. Values.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -72,19 +71,24 @@ struct RingPlace {
 // How the receiver's counting ended.
 enum class End { sent, sender_gone, time_over, stopped };
 
+// Which packets arrived.
+struct SequenceCounts {
+    std::uint64_t received = 0;      // each once
+    std::uint64_t missing = 0;       // before the newest that arrived: lost at least
+    std::uint64_t out_of_order = 0;  // of the received: arrived after a newer one (RFC 4737)
+    std::uint64_t duplicates = 0;
+    std::uint64_t too_late = 0;  // beyond the window: late or duplicate, and counted as missing
+    bool operator==(SequenceCounts const&) const = default;
+};
+
 // What both ends report.
-struct Summary {
+struct Summary : SequenceCounts {
     std::string run{};
     Over over = Over::udp;
     std::uint32_t packet_bytes = 0;
     End end = End::sent;
     std::optional<Ending> sent{};  // absent: not reported, and `lost` is unknown
     std::optional<std::uint64_t> lost{};
-    std::uint64_t received = 0;  // each packet once
-    std::uint64_t missing = 0;   // before the newest that arrived: lost at least
-    std::uint64_t out_of_order = 0;
-    std::uint64_t duplicates = 0;
-    std::uint64_t too_late = 0;
     std::uint64_t foreign = 0;
     std::uint64_t microseconds = 0;              // from the first batch that arrived to the last
     std::uint64_t timed = 0;                     // of the received: after that first batch

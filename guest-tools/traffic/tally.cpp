@@ -97,20 +97,14 @@ std::optional<Interval> Tally::rest(std::optional<std::uint64_t> socket_lost) {
 }
 
 Summary Tally::summary(std::optional<Ending> const& sent) const {
-    auto const& counts = sequence_.counts();
-    Summary made;
+    Summary made{sequence_.counts()};
     made.packet_bytes = packet_bytes_;
     made.sent = sent;
     if (sent) made.lost = sequence_.lost_of(sent->packets);
-    made.received = counts.received;
-    made.missing = counts.missing;
-    made.out_of_order = counts.out_of_order;
-    made.duplicates = counts.duplicates;
-    made.too_late = counts.too_late;
     made.foreign = foreign_;
     if (!first_at_) return made;
     made.microseconds = microseconds(last_at_ - *first_at_);
-    made.timed = counts.received - first_;
+    made.timed = received() - first_;
     return made;
 }
 

@@ -19,15 +19,6 @@ inline constexpr std::uint64_t sequence_window = 1 << 20;
 // ten million packets per second.
 inline constexpr std::uint64_t sequence_max = std::uint64_t{1} << 47;
 
-struct SequenceCounts {
-    std::uint64_t received = 0;      // each once
-    std::uint64_t missing = 0;       // below the newest, so far
-    std::uint64_t out_of_order = 0;  // of the received: arrived after a newer one (RFC 4737)
-    std::uint64_t duplicates = 0;
-    std::uint64_t too_late = 0;  // beyond the window: late or duplicate, and counted as missing
-    bool operator==(SequenceCounts const&) const = default;
-};
-
 class Sequence {
   public:
     // `number` is below sequence_max.

@@ -10,6 +10,13 @@
 namespace vfmgr::stream {
 namespace {
 
+Summary with_packets_of(std::uint32_t bytes) {
+    Summary summary;
+    summary.run = "0123456789abcdef";
+    summary.packet_bytes = bytes;
+    return summary;
+}
+
 Opening opening() {
     return {.run = "0123456789abcdef", .over = Over::udp, .packet_bytes = 1472, .chunk = 16};
 }
@@ -29,7 +36,7 @@ TEST(StreamMessages, AreReadAsTheyAreWritten) {
     EXPECT_EQ(read_acceptance(line(accepted), Over::udp), accepted);
     Ending const ending{1000, 998'000, {63, 2, 913}, 4};
     EXPECT_EQ(read_ending(line(ending)), ending);
-    Summary summary{.run = "0123456789abcdef", .packet_bytes = 1472};
+    auto summary = with_packets_of(1472);
     EXPECT_EQ(read_summary(line(summary)), summary);
     summary.sent = ending;
     summary.received = 990;
@@ -109,7 +116,7 @@ TEST(StreamMessages, ValuesHaveLimits) {
 }
 
 TEST(StreamMessages, ASummaryAddsUp) {
-    Summary summary{.run = "0123456789abcdef", .packet_bytes = 64};
+    auto summary = with_packets_of(64);
     summary.sent = Ending{.packets = 10};
     summary.lost = 3;
     summary.received = 8;
