@@ -14,6 +14,12 @@
 namespace vfmgr::guest::gpu {
 namespace {
 
+WritesOrdering ordering_of(int value) {
+    constexpr int all_devices = 200;
+    if (value >= all_devices) return WritesOrdering::all_devices;
+    return value >= writes_ordering_owner ? WritesOrdering::owner : WritesOrdering::none;
+}
+
 Result<CudaGpu> read_gpu(Cuda const& cuda, int ordinal) {
     auto const& calls = cuda.calls;
     CudaGpu gpu;
@@ -27,32 +33,32 @@ Result<CudaGpu> read_gpu(Cuda const& cuda, int ordinal) {
     std::size_t bytes = 0;
     VFMGR_CHECK(cuda.run(calls.cuDeviceTotalMem_v2, &bytes, gpu.device));
     gpu.memory_bytes = bytes;
-    VFMGR_TRY(gpu.major, cuda.attribute(CudaAttribute::compute_capability_major, gpu.device));
-    VFMGR_TRY(gpu.minor, cuda.attribute(CudaAttribute::compute_capability_minor, gpu.device));
+    VFMGR_TRY(auto const major,
+              cuda.attribute(CudaAttribute::compute_capability_major, gpu.device));
+    VFMGR_TRY(auto const minor,
+              cuda.attribute(CudaAttribute::compute_capability_minor, gpu.device));
+    gpu.compute_capability = fmt::format("{}.{}", major, minor);
+    gpu.cuda_version = cuda_version_text(cuda.version);
     // The driver rejects an attribute that it does not know yet as an invalid value.
     auto const maybe = [&](CudaAttribute attribute) -> std::optional<int> {
         int value = 0;
         auto const result = calls.cuDeviceGetAttribute(&value, attribute, gpu.device);
         return result == cuda_success ? std::optional(value) : std::nullopt;
     };
-    gpu.gpu_direct_rdma = maybe(CudaAttribute::gpu_direct_rdma_supported);
-    gpu.dma_buf = maybe(CudaAttribute::dma_buf_supported);
-    gpu.vmm_gpu_direct_rdma = maybe(CudaAttribute::gpu_direct_rdma_with_cuda_vmm_supported);
-    gpu.flush_options = maybe(CudaAttribute::gpu_direct_rdma_flush_writes_options);
-    gpu.writes_ordering = maybe(CudaAttribute::gpu_direct_rdma_writes_ordering);
-    gpu.vmm = maybe(CudaAttribute::virtual_memory_management_supported);
-    gpu.managed = maybe(CudaAttribute::managed_memory);
+    auto const flag = [&](CudaAttribute attribute) {
+        auto const value = maybe(attribute);
+        return value ? std::optional(*value != 0) : std::nullopt;
+    };
+    gpu.gpu_direct_rdma = flag(CudaAttribute::gpu_direct_rdma_supported);
+    gpu.dma_buf = flag(CudaAttribute::dma_buf_supported);
+    gpu.vmm_gpu_direct_rdma = flag(CudaAttribute::gpu_direct_rdma_with_cuda_vmm_supported);
+    if (auto const options = maybe(CudaAttribute::gpu_direct_rdma_flush_writes_options))
+        gpu.flush_writes = (*options & flush_option_host) != 0;
+    if (auto const ordering = maybe(CudaAttribute::gpu_direct_rdma_writes_ordering))
+        gpu.writes_ordering = ordering_of(*ordering);
+    gpu.vmm = flag(CudaAttribute::virtual_memory_management_supported).value_or(false);
+    gpu.managed = flag(CudaAttribute::managed_memory).value_or(false);
     return gpu;
-}
-
-std::optional<bool> as_bool(std::optional<int> value) {
-    return value ? std::optional(*value != 0) : std::nullopt;
-}
-
-WritesOrdering ordering_of(int value) {
-    constexpr int all_devices = 200;
-    if (value >= all_devices) return WritesOrdering::all_devices;
-    return value >= writes_ordering_owner ? WritesOrdering::owner : WritesOrdering::none;
 }
 
 std::string attribute_text(std::optional<bool> value) {
@@ -111,13 +117,16 @@ Result<std::vector<CudaGpu>> list_gpus(Cuda const& cuda) {
     return gpus;
 }
 
-bool offers_gpudirect(CudaGpu const& gpu) {
-    return gpu.gpu_direct_rdma.value_or(1) != 0 || gpu.dma_buf.value_or(0) != 0;
+bool offers_gpudirect(GpuInfo const& gpu) {
+    return gpu.gpu_direct_rdma.value_or(true) || gpu.dma_buf.value_or(false);
 }
 
-bool offers_flush(Cuda const& cuda, CudaGpu const& gpu) {
-    return (gpu.flush_options.value_or(0) & flush_option_host) != 0 &&
-           cuda.calls.cuFlushGPUDirectRDMAWrites;
+bool needs_flush(GpuInfo const& gpu) {
+    return gpu.writes_ordering.value_or(WritesOrdering::none) == WritesOrdering::none;
+}
+
+bool offers_flush(Cuda const& cuda, GpuInfo const& gpu) {
+    return gpu.flush_writes.value_or(false) && cuda.calls.cuFlushGPUDirectRDMAWrites;
 }
 
 Result<void> flush_writes(Cuda const& cuda) {
@@ -125,23 +134,12 @@ Result<void> flush_writes(Cuda const& cuda) {
     return cuda.run(cuda.calls.cuFlushGPUDirectRDMAWrites, current_context, writes_ordering_owner);
 }
 
-GpuInfo join(CudaGpu const& gpu, int cuda_version, checks::Machine const& machine) {
-    GpuInfo info;
-    info.pci = gpu.pci;
-    info.name = gpu.name;
-    info.compute_capability = fmt::format("{}.{}", gpu.major, gpu.minor);
-    info.memory_bytes = gpu.memory_bytes;
-    info.cuda_version = cuda_version_text(cuda_version);
-    info.gpu_direct_rdma = as_bool(gpu.gpu_direct_rdma);
-    info.dma_buf = as_bool(gpu.dma_buf);
-    info.vmm_gpu_direct_rdma = as_bool(gpu.vmm_gpu_direct_rdma);
-    if (gpu.flush_options) info.flush_writes = (*gpu.flush_options & flush_option_host) != 0;
-    if (gpu.writes_ordering) info.writes_ordering = ordering_of(*gpu.writes_ordering);
+GpuInfo join(GpuInfo info, checks::Machine const& machine) {
     if (auto const driver = checks::nvidia_driver(machine)) {
         info.driver_version = driver->version;
         info.driver_flavour = driver->open ? DriverFlavour::open : DriverFlavour::proprietary;
     }
-    if (auto const* const device = checks::find_pci(machine, gpu.pci)) {
+    if (auto const* const device = checks::find_pci(machine, info.pci)) {
         if (auto const bar1 = checks::bar1_of(machine, *device)) info.bar1_bytes = bar1->bytes();
         if (auto const* const nic = checks::nearest_nic(machine, *device)) {
             info.nearest_nic = nic->address;
@@ -206,8 +204,7 @@ Result<FoundGpus> find_gpus(checks::Machine const& machine) {
     }
     found.cuda = std::move(*cuda);
     VFMGR_TRY(found.gpus, list_gpus(*found.cuda));
-    for (auto const& one : found.gpus)
-        found.infos.push_back(join(one, found.cuda->version, machine));
+    for (auto const& one : found.gpus) found.infos.push_back(join(one, machine));
     return found;
 }
 

@@ -15,29 +15,27 @@
 
 namespace vfmgr::guest::gpu {
 
-// One GPU as CUDA reports it. What an older driver does not report is absent.
-struct CudaGpu {
+// One GPU with what CUDA reports about it. What an older driver does not report is absent.
+struct CudaGpu : GpuInfo {
     CudaDevice device = 0;
-    PciAddress pci;
-    std::string name;
-    int major = 0, minor = 0;  // compute capability
-    std::uint64_t memory_bytes = 0;
-    std::optional<int> gpu_direct_rdma, dma_buf, vmm_gpu_direct_rdma, flush_options,
-        writes_ordering, vmm, managed;
+    bool vmm = false, managed = false;  // has virtual memory management, managed memory
 };
 [[nodiscard]] Result<std::vector<CudaGpu>> list_gpus(Cuda const& cuda);
 
 // Whether the GPU may offer GPUDirect RDMA in any way; true where the driver is too old to report
 // it.
-[[nodiscard]] bool offers_gpudirect(CudaGpu const& gpu);
+[[nodiscard]] bool offers_gpudirect(GpuInfo const& gpu);
 
+// Whether a NIC's writes are in no order for the GPU without a flush.
+[[nodiscard]] bool needs_flush(GpuInfo const& gpu);
 // Whether cuFlushGPUDirectRDMAWrites() exists and works, whatever the order of writes.
-[[nodiscard]] bool offers_flush(Cuda const& cuda, CudaGpu const& gpu);
+[[nodiscard]] bool offers_flush(Cuda const& cuda, GpuInfo const& gpu);
 // Makes a NIC's earlier writes visible to the GPU of the current context. Only where
 // offers_flush().
 [[nodiscard]] Result<void> flush_writes(Cuda const& cuda);
 
-[[nodiscard]] GpuInfo join(CudaGpu const& gpu, int cuda_version, checks::Machine const& machine);
+// Adds what the machine's files report.
+[[nodiscard]] GpuInfo join(GpuInfo info, checks::Machine const& machine);
 
 // Measures `gpus` from that netdev's NIC, which becomes the nearest NIC of each. Leaves them
 // unchanged where the netdev belongs to no PCI function.

@@ -56,9 +56,9 @@ Result<Exported> export_size(GpuContext const& context, Allocation how, std::uin
 }
 
 std::optional<TestResult> refused_before(GpuBench const& bench, Allocation how) {
-    if (bench.gpu.dma_buf.value_or(0) == 0)
+    if (!bench.gpu.dma_buf.value_or(false))
         return not_applicable("the driver offers no DMA-BUF for this GPU");
-    if (how == Allocation::vmm && bench.gpu.vmm.value_or(0) == 0)
+    if (how == Allocation::vmm && !bench.gpu.vmm)
         return not_applicable("the GPU has no virtual memory management");
     return std::nullopt;
 }
@@ -118,7 +118,7 @@ Result<TestResult> test_rounds(GpuBench const& bench) {
 // Managed memory must be refused: otherwise it is measured in place of the GPU's memory, as has
 // happened to users of perftest.
 Result<TestResult> test_managed(GpuBench const& bench) {
-    if (bench.gpu.managed.value_or(0) == 0) return not_applicable("the GPU has no managed memory");
+    if (!bench.gpu.managed) return not_applicable("the GPU has no managed memory");
     auto const& cuda = bench.context.cuda();
     constexpr std::size_t bytes = 64 * kibibyte;
     CudaPointer address = 0;
@@ -168,8 +168,7 @@ void ask(GpuBench const& bench, ibv_pd* pd, Asked& asked) {
     std::string taken, refused;
     for (auto const route : nic_routes) {
         // Skips a route that would be refused for the same reason.
-        if (route == Route::dma_buf_vmm && (bench.gpu.vmm.value_or(0) == 0 || taken.empty()))
-            continue;
+        if (route == Route::dma_buf_vmm && (!bench.gpu.vmm || taken.empty())) continue;
         auto const done = take_all(bench, pd, route);
         if (!done) {
             refused += fmt::format(", not by {}: {}", verify::route_text(route),

@@ -184,7 +184,7 @@ Result<Rates> measure_all(GpuBench const& bench, GpuPayload const& kernels) {
 }  // namespace
 
 Result<TestResult> test_payload(GpuBench const& bench, GpuPayload const& kernels, Allocation how) {
-    if (how == Allocation::vmm && bench.gpu.vmm.value_or(0) == 0)
+    if (how == Allocation::vmm && !bench.gpu.vmm)
         return not_applicable("the GPU has no virtual memory management");
     VFMGR_TRY(auto const memory, GpuBuffer::allocate(bench.context, how, bench.bytes));
     VFMGR_CHECK(prove_payload(bench, kernels, memory));

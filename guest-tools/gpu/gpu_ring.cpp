@@ -37,8 +37,7 @@ class GpuRing final : public stream::RingMemory {
           shape_(shape),
           stride_(Ring::stride(shape.packet_bytes)),
           route_(route),
-          flushes_(gpu.gpu.writes_ordering.value_or(0) < writes_ordering_owner &&
-                   offers_flush(gpu.context.cuda(), gpu.gpu)),
+          flushes_(needs_flush(gpu.gpu) && offers_flush(gpu.context.cuda(), gpu.gpu)),
           memory_(std::move(memory)),
           batch_(std::move(batch)),
           stage_(is_staged() ? stride_ * std::min<std::size_t>(arrivals_max, shape.packets) : 0),

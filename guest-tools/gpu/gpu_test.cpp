@@ -29,8 +29,7 @@ Result<TestResult> test_sync_memops(GpuBench const& bench) {
 
 Result<TestResult> test_flush(GpuBench const& bench) {
     auto const& cuda = bench.context.cuda();
-    auto const ordering = bench.gpu.writes_ordering.value_or(0);
-    bool const needed = ordering < writes_ordering_owner;
+    bool const needed = needs_flush(bench.gpu);
     bool const offered = offers_flush(cuda, bench.gpu);
     if (!offered && needed)
         return not_passed(Verdict::skip,

@@ -33,7 +33,7 @@ GpuInfo joined(StandinGpu const& standin, checks::Facts const& facts) {
             gpu.pci = device.address;
             break;
         }
-    return join(gpu, standin.cuda->version, machine);
+    return join(gpu, machine);
 }
 
 TEST(GpuFacts, AreThoseOfTheAttributes) {
@@ -89,7 +89,7 @@ TEST(GpuFacts, OfAnOldDriverAreAbsentAndNotZero) {
     StandinGpu const standin("h200", STANDIN_CUDA_OLD);
     EXPECT_FALSE(standin.gpu.dma_buf);
     EXPECT_FALSE(standin.gpu.gpu_direct_rdma);
-    EXPECT_EQ(standin.gpu.vmm_gpu_direct_rdma, 1);
+    EXPECT_EQ(standin.gpu.vmm_gpu_direct_rdma, true);
     EXPECT_FALSE(standin.cuda->calls.cuMemGetHandleForAddressRange);
     auto const info = joined(standin, bundle("gpu-guest-without-nic"));
     EXPECT_THAT(info.detail, HasSubstr("unknown to this driver"));
@@ -160,7 +160,7 @@ TEST(GpuFacts, AsSeenFromANic) {
     for (auto const* const address : {"0000:1b:00.0", "0000:5f:00.0"}) {
         auto one = standin.gpu;
         one.pci = PciAddress::parse(address).value();
-        gpus.push_back(join(one, standin.cuda->version, machine));
+        gpus.push_back(join(one, machine));
     }
     auto const nearest = [&](char const* netdev) {
         auto seen = gpus;

@@ -27,7 +27,7 @@ GpuTestReport report_of(std::string const& personality, char const* library = ST
                         std::uint64_t bytes = kibibytes_256) {
     StandinGpu const standin(personality, library);
     checks::Facts const nothing;
-    auto const info = join(standin.gpu, standin.cuda->version, checks::read_machine(nothing));
+    auto const info = join(standin.gpu, checks::read_machine(nothing));
     return test_gpu(*standin.cuda, standin.gpu, info, {.bytes = bytes, .rounds = 50}, {});
 }
 
