@@ -2,8 +2,6 @@
 // What the tests of a GPU work on, and the results that they return. The thread of the context.
 #pragma once
 
-#include <functional>
-
 #include "api/types/verification.hpp"
 #include "guest-tools/gpu/gpu_facts.hpp"
 #include "guest-tools/gpu/gpu_payload.hpp"
@@ -27,13 +25,6 @@ struct GpuBench {
 // "64 KiB", "1 GiB", "100 bytes": divides by 1024 only without a remainder.
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 
-// `round` allocates and frees round_bytes of the GPU's memory. Runs it once,
-// because the driver keeps what it allocates first, and then bench.rounds times. Passes when
-// descriptors, pinned memory and the GPU's free memory are as before. `what` describes one round.
-inline constexpr std::uint64_t round_bytes = 64 << 10;
-[[nodiscard]] Result<TestResult> in_rounds(GpuBench const& bench, char const* what,
-                                           std::function<Result<void>()> const& round);
-[[nodiscard]] TestResult descriptors_left(std::size_t before, std::size_t after);
 // gpu_nic_tests.cpp
 [[nodiscard]] Result<TestResult> test_export(GpuBench const& bench, Allocation how);
 [[nodiscard]] Result<TestResult> test_rounds(GpuBench const& bench);

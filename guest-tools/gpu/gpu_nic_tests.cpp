@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <functional>
 
 #include "guest-tools/gpu/dma_buf.hpp"
 #include "guest-tools/gpu/gpu_bench.hpp"
@@ -16,6 +17,67 @@ namespace vfmgr::guest::gpu {
 namespace {
 
 using std::chrono::steady_clock;
+
+// --- what a test leaves behind ---
+
+constexpr char const* report_it = "report it, with the version of NVIDIA's driver";
+
+constexpr std::uint64_t round_bytes = 64 << 10;  // of the GPU's memory, in each round
+
+TestResult descriptors_left(std::size_t before, std::size_t after) {
+    return failed(fmt::format("{} descriptors were open before, {} afterwards", before, after),
+                  report_it);
+}
+
+struct Holdings {
+    std::size_t descriptors = 0;
+    std::uint64_t pinned_bytes = 0;
+    std::uint64_t gpu_free_bytes = 0;
+};
+
+Result<Holdings> holdings(GpuContext const& context) {
+    VFMGR_TRY(auto const free, context.free_bytes());
+    return Holdings{open_descriptors(), pinned_bytes(), free};
+}
+
+TestResult compare(GpuBench const& bench, char const* what, Holdings const& before,
+                   Holdings const& after) {
+    constexpr std::uint64_t noticed = 16 << 20;
+    auto const lost = before.gpu_free_bytes > after.gpu_free_bytes
+                          ? before.gpu_free_bytes - after.gpu_free_bytes
+                          : 0;
+    auto result =
+        passed(fmt::format("{} rounds of {} left as many descriptors and as much memory as before",
+                           bench.rounds, what));
+    if (after.descriptors != before.descriptors)
+        result = descriptors_left(before.descriptors, after.descriptors);
+    else if (after.pinned_bytes != before.pinned_bytes)
+        result = failed(fmt::format("{} bytes of memory were pinned before, {} afterwards",
+                                    before.pinned_bytes, after.pinned_bytes),
+                        "report it, with the version of the NIC's driver");
+    // Other programs may use the GPU, too: only a loss that grows with the rounds is a leak here.
+    else if (lost >= bench.rounds * round_bytes && lost >= noticed)
+        result = failed(
+            fmt::format("{} of the GPU's memory are gone", bytes_text(lost)),
+            "check with nvidia-smi whether another process took them; if none did, report it");
+    result.figures = {{"rounds", static_cast<double>(bench.rounds)},
+                      {"memory_lost_bytes", static_cast<double>(lost)}};
+    return result;
+}
+
+// Runs `round` once, because the driver keeps what it allocates first, and then bench.rounds times.
+// It allocates and frees round_bytes. Passes when descriptors, pinned memory and the GPU's free
+// memory are as before. `what` describes one round.
+Result<TestResult> in_rounds(GpuBench const& bench, char const* what,
+                             std::function<Result<void>()> const& round) {
+    VFMGR_CHECK(round());
+    VFMGR_TRY(auto const before, holdings(bench.context));
+    for (unsigned n = 0; n < bench.rounds; ++n) VFMGR_CHECK(round());
+    VFMGR_TRY(auto const after, holdings(bench.context));
+    return compare(bench, what, before, after);
+}
+
+// --- exports ---
 
 constexpr std::uint64_t kibibyte = 1024, mebibyte = kibibyte << 10U, gibibyte = mebibyte << 10U;
 constexpr std::uint64_t left_free = 256 * mebibyte;
@@ -43,7 +105,7 @@ Result<Exported> export_once(GpuContext const& context, GpuRange requested) {
         return Exported{took.count(), exporter_of(made.descriptor.get()).value_or("")};
     return fail(Problem::kernel_refused,
                 fmt::format("the DMA-BUF has {} bytes, but {} were exported", length, pages.bytes),
-                "report it, with the version of NVIDIA's driver");
+                report_it);
 }
 
 // Exports the whole, and a part that begins and ends within pages.
@@ -130,7 +192,7 @@ Result<TestResult> test_managed(GpuBench const& bench) {
         return passed(exported.error().detail);
     return failed("managed memory was not refused: " +
                       (exported ? std::string("it was exported") : exported.error().detail),
-                  "report it, with the version of NVIDIA's driver");
+                  report_it);
 }
 
 // The test "registration": whether the RDMA devices of this machine register the GPU's memory, and

@@ -152,35 +152,6 @@ Result<double> measure(GpuBench const& bench, std::function<Result<void>()> cons
     return rates[rates.size() / 2];
 }
 
-struct Rates {
-    double copy = 0, fill = 0, check = 0, read = 0;
-};
-
-Result<Rates> measure_all(GpuBench const& bench, GpuPayload const& kernels) {
-    auto const& cuda = bench.context.cuda();
-    auto const chunks = whole(bench.bytes);
-    auto const payload = Payload::secret(1);
-    VFMGR_TRY(auto const memory,
-              GpuBuffer::allocate(bench.context, Allocation::plain, bench.bytes));
-    VFMGR_TRY(auto const target,
-              GpuBuffer::allocate(bench.context, Allocation::plain, bench.bytes));
-    Rates rates;
-    VFMGR_TRY(rates.fill,
-              measure(bench, [&] { return kernels.start_fill(payload, memory, chunks); }));
-    VFMGR_TRY(rates.copy, measure(bench, [&] {
-                  return cuda.run(cuda.calls.cuMemcpyDtoDAsync_v2, target.range().address,
-                                  memory.range().address, bench.bytes, nullptr);
-              }));
-    VFMGR_TRY(rates.read, measure(bench, [&] { return kernels.start_read(target, chunks); }));
-    VFMGR_TRY(rates.check,
-              measure(bench, [&] { return kernels.start_check(payload, target, chunks); }));
-    // Verifies that the measured work was a check of the copy.
-    VFMGR_TRY(auto const found, kernels.check(payload, target, chunks));
-    VFMGR_CHECK(
-        expect(found.chunks_wrong == 0, "after a copy, " + wrong_text(found), broken_memory));
-    return rates;
-}
-
 }  // namespace
 
 Result<TestResult> test_payload(GpuBench const& bench, GpuPayload const& kernels, Allocation how) {
@@ -217,16 +188,34 @@ Result<TestResult> test_damage(GpuBench const& bench, GpuPayload const& kernels)
 
 Result<TestResult> test_rate(GpuBench const& bench, GpuPayload const& kernels) {
     constexpr double percent_required = 90, percent = 100;
-    VFMGR_TRY(auto const rates, measure_all(bench, kernels));
-    auto const of_copy = [&](double rate) { return rate / rates.copy * percent; };
-    auto const of_read = rates.check / rates.read * percent;
+    auto const& cuda = bench.context.cuda();
+    auto const chunks = whole(bench.bytes);
+    auto const payload = Payload::secret(1);
+    VFMGR_TRY(auto const memory,
+              GpuBuffer::allocate(bench.context, Allocation::plain, bench.bytes));
+    VFMGR_TRY(auto const target,
+              GpuBuffer::allocate(bench.context, Allocation::plain, bench.bytes));
+    VFMGR_TRY(auto const fill,
+              measure(bench, [&] { return kernels.start_fill(payload, memory, chunks); }));
+    VFMGR_TRY(auto const copy, measure(bench, [&] {
+                  return cuda.run(cuda.calls.cuMemcpyDtoDAsync_v2, target.range().address,
+                                  memory.range().address, bench.bytes, nullptr);
+              }));
+    VFMGR_TRY(auto const read, measure(bench, [&] { return kernels.start_read(target, chunks); }));
+    VFMGR_TRY(auto const check,
+              measure(bench, [&] { return kernels.start_check(payload, target, chunks); }));
+    // Verifies that the measured work was a check of the copy.
+    VFMGR_TRY(auto const found, kernels.check(payload, target, chunks));
+    VFMGR_CHECK(
+        expect(found.chunks_wrong == 0, "after a copy, " + wrong_text(found), broken_memory));
+    auto const of_read = check / read * percent;
     auto result = passed({});
-    result.figures = {{"copy_gb_per_s", rates.copy},
-                      {"fill_gb_per_s", rates.fill},
-                      {"check_gb_per_s", rates.check},
-                      {"fill_percent_of_copy", of_copy(rates.fill)},
-                      {"check_percent_of_copy", of_copy(rates.check)},
-                      {"read_gb_per_s", rates.read},
+    result.figures = {{"copy_gb_per_s", copy},
+                      {"fill_gb_per_s", fill},
+                      {"check_gb_per_s", check},
+                      {"fill_percent_of_copy", fill / copy * percent},
+                      {"check_percent_of_copy", check / copy * percent},
+                      {"read_gb_per_s", read},
                       {"check_percent_of_read", of_read},
                       {"bytes", static_cast<double>(bench.bytes)}};
     if (of_read < percent_required)
