@@ -12,8 +12,8 @@
 #include "api/types/test_lines.hpp"
 #include "api/types/verification.hpp"
 #include "guest-tools/net/vf_report.hpp"
-#include "guest-tools/traffic/receive.hpp"
-#include "guest-tools/traffic/send.hpp"
+#include "guest-tools/traffic/receiver.hpp"
+#include "guest-tools/traffic/sender.hpp"
 #include "vfmgr/proof/measure.hpp"
 #include "vfmgr/proof/serve/responder_server.hpp"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/traffic/receive.hpp"
-
 #include <fmt/format.h>
 #include <sys/socket.h>
 
@@ -19,6 +17,8 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 constexpr std::chrono::seconds opening_wait{5};
+// How long after the last packet to wait for more on their way when the sender has ended.
+constexpr std::chrono::milliseconds quiet_time{500};
 constexpr std::chrono::seconds tail_max{5};  // for a network that keeps delivering
 // How often the control connection, the clock and `stop` are checked while packets keep coming.
 constexpr std::chrono::milliseconds poll_interval{10};

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -49,5 +50,20 @@ class Receiver {
     [[nodiscard]] virtual std::uint32_t ring_packets() const = 0;
     [[nodiscard]] virtual RingPlace ring_place() const = 0;
 };
+
+// The receiver of a stream test: waits for one sender, counts what arrives, and reports it each
+// second. Blocks; one thread.
+
+struct ReceiveEvents {
+    std::function<void(std::uint16_t port)> ready;
+    std::function<void(Opening const&, IpAddress const& sender, RingPlace const&)> begun;
+    std::function<void(Error const&)> refused;    // a sender; the next one is awaited
+    std::function<void(Interval const&)> second;  // and the rest at the end
+};
+
+// Returns an Error when no stream began or this end failed, else a Summary, whatever was lost.
+// `stop` ends it when it is readable; -1: none.
+[[nodiscard]] Result<Summary> receive(ReceiveOptions const& options, ReceiveEvents const& events,
+                                      int stop);
 
 }  // namespace vfmgr::stream

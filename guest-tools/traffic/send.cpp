@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/traffic/send.hpp"
-
 #include <sys/prctl.h>
 
 #include <algorithm>

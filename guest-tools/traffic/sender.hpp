@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -51,5 +52,14 @@ class Sender {
   private:
     std::uint32_t packet_bytes_;
 };
+
+// The sender of a stream test: sends chunks of packets, each when it is due by the clock. Blocks;
+// one thread.
+
+// Returns an Error when no stream began or the receiver's counts did not arrive; else those counts.
+// Calls `begun` with the accepted opening. `stop` ends the sending when it is readable, and the
+// counts are still exact; -1: none.
+[[nodiscard]] Result<Summary> send(SendOptions const& options,
+                                   std::function<void(Opening const&)> const& begun, int stop);
 
 }  // namespace vfmgr::stream

@@ -9,8 +9,8 @@
 #include <random>
 
 #include "guest-tools/traffic/pacer.hpp"
-#include "guest-tools/traffic/receive.hpp"
-#include "guest-tools/traffic/send.hpp"
+#include "guest-tools/traffic/receiver.hpp"
+#include "guest-tools/traffic/sender.hpp"
 #include "tests/unit/guest-tools/gpu/standin_gpu.hpp"
 
 namespace vfmgr::guest::gpu {

@@ -13,9 +13,7 @@
 #include "api/os/socket_address.hpp"
 #include "api/types/json.hpp"
 #include "guest-tools/traffic/control.hpp"
-#include "guest-tools/traffic/receive.hpp"
 #include "guest-tools/traffic/receiver.hpp"
-#include "guest-tools/traffic/send.hpp"
 #include "guest-tools/traffic/sender.hpp"
 #include "vfmgr/proof/interop/tcp_stream.hpp"
 
