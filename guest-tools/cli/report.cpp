@@ -76,18 +76,6 @@ int write_bundle(Options const& options) {
                         "choose another file, or - for standard output"});
 }
 
-namespace {
-
-Error nothing_kept(Options const& options) {
-    return {Problem::not_found,
-            options.attachment.empty()
-                ? "no VF of this VM has been verified yet"
-                : fmt::format("attachment {} has not been verified yet", options.attachment),
-            "verify now: vf-guest verify"};
-}
-
-}  // namespace
-
 int run_report(Options const& options) {
     auto const records = records_of(options);
     auto const kept = records.reports.load(options.attachment);
@@ -99,8 +87,13 @@ int run_report(Options const& options) {
     }
     if (options.output == Output::json) print_json(nlohmann::json(kept.reports));
     for (auto const& each : kept.damaged) worst = std::max(worst, print_error(each));
-    if (kept.reports.empty() && kept.damaged.empty()) return print_error(nothing_kept(options));
-    return worst;
+    if (!kept.reports.empty() || !kept.damaged.empty()) return worst;
+    return print_error(
+        {Problem::not_found,
+         options.attachment.empty()
+             ? "no VF of this VM has been verified yet"
+             : fmt::format("attachment {} has not been verified yet", options.attachment),
+         "verify now: vf-guest verify"});
 }
 
 int print_error(Error const& error) {
