@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -72,6 +73,16 @@ std::optional<std::string> read_file(fs::path const& file) {
         if (got < 0 && errno != EINTR) return std::nullopt;
         if (got > 0) text.append(room.data(), static_cast<std::size_t>(got));
     }
+}
+
+std::vector<fs::path> paths_in(fs::path const& folder) {
+    std::error_code ignored;
+    std::vector<fs::path> found;
+    for (fs::directory_iterator it(folder, ignored), end; !ignored && it != end;
+         it.increment(ignored))
+        found.push_back(it->path());
+    std::ranges::sort(found);
+    return found;
 }
 
 // The draft's name is unique, and its suffix is not one that services read in their folders.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and replaces whole files. Any thread, and any process beside this one.
+// Reads and replaces whole files, and lists folders. Any thread, and any process beside this one.
 #pragma once
 
 #include <sys/types.h>
@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/types/problem.hpp"
 
@@ -15,6 +16,9 @@ namespace vfmgr {
 
 // Absent: it can't be read, and errno says why. A file of /proc or /sys is read to its end, too.
 [[nodiscard]] std::optional<std::string> read_file(std::filesystem::path const& file);
+
+// Returns the paths in a folder, sorted; none where it can't be read.
+[[nodiscard]] std::vector<std::filesystem::path> paths_in(std::filesystem::path const& folder);
 
 // Replaces the file, or leaves it as it was: writes a draft beside it, syncs and renames it.
 // The file has its mode from the first byte on, whatever the umask. A failure leaves nothing

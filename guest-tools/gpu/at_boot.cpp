@@ -55,9 +55,7 @@ std::string ModuleWatch::now() const {
     if (::stat((folder_ + "/modules.dep").c_str(), &status) == 0)
         all +=
             fmt::format("{} {}.{}", status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
-    std::error_code ignored;
-    for (auto const& entry : std::filesystem::directory_iterator(driver_, ignored))
-        all += '\n' + entry.path().filename().string();
+    for (auto const& entry : paths_in(driver_)) all += '\n' + entry.filename().string();
     return all;
 }
 

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <filesystem>
 
 #include "api/os/file.hpp"
 #include "vfmgr/machine/lines.hpp"
@@ -37,12 +36,7 @@ std::optional<std::string> exporter_of(int descriptor) {
 }
 
 std::size_t open_descriptors() {
-    std::error_code error;
-    std::size_t count = 0;
-    for (std::filesystem::directory_iterator at("/proc/self/fd", error), end; at != end;
-         at.increment(error))
-        ++count;
-    return count;
+    return paths_in("/proc/self/fd").size();
 }
 
 std::uint64_t parse_pinned_bytes(std::string_view status) {

@@ -54,11 +54,9 @@ std::string StateFolder::file(std::string const& attachment) const {
 
 std::vector<Configured> StateFolder::load() const {
     std::vector<Configured> all;
-    std::error_code ignored;
-    for (fs::directory_iterator it(path_, ignored), end; !ignored && it != end;
-         it.increment(ignored)) {
-        if (it->path().extension() != ".json") continue;
-        auto const text = read_file(it->path());
+    for (auto const& each : paths_in(path_)) {
+        if (each.extension() != ".json") continue;
+        auto const text = read_file(each);
         if (auto configured = from_json_text<Configured>(text.value_or("")))
             all.push_back(std::move(*configured));
     }

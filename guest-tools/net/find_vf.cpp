@@ -15,6 +15,7 @@
 #include <string>
 
 #include "api/os/descriptor.hpp"
+#include "api/os/file.hpp"
 #include "api/os/process.hpp"
 #include "api/types/addresses.hpp"
 #include "vfmgr/netlink/socket.hpp"
@@ -109,16 +110,6 @@ std::string first_word(fs::path const& file) {
     return word;
 }
 
-std::vector<fs::path> entries(fs::path const& folder) {
-    std::error_code ignored;
-    std::vector<fs::path> found;
-    for (fs::directory_iterator it(folder, ignored), end; !ignored && it != end;
-         it.increment(ignored))
-        found.push_back(it->path());
-    std::ranges::sort(found);
-    return found;
-}
-
 bool is_network_class(std::string const& text) {  // 0x0200.. Ethernet, 0x0207.. InfiniBand
     return text.starts_with("0x0200") || text.starts_with("0x0207");
 }
@@ -138,7 +129,7 @@ Netdev const* find_vf(std::vector<Netdev> const& netdevs, MacAddress const& mac)
 
 std::vector<std::string> driverless_functions(std::string const& sysfs) {
     std::vector<std::string> found;
-    for (auto const& function : entries(fs::path(sysfs) / "bus/pci/devices")) {
+    for (auto const& function : paths_in(fs::path(sysfs) / "bus/pci/devices")) {
         std::error_code ignored;
         if (!is_network_class(first_word(function / "class")) ||
             fs::exists(function / "driver", ignored))
@@ -154,7 +145,7 @@ std::vector<std::string> driverless_functions(std::string const& sysfs) {
 }
 
 bool expects_rdma_device(std::string const& sysfs, std::string const& ifname) {
-    for (auto const& entry : entries(fs::path(sysfs) / "class/net" / ifname / "device")) {
+    for (auto const& entry : paths_in(fs::path(sysfs) / "class/net" / ifname / "device")) {
         auto const name = entry.filename().string();
         for (auto const* part : {".rdma.", ".roce.", ".iwarp."})
             if (name.find(part) != std::string::npos) return true;

@@ -134,10 +134,6 @@ Error kept_failed(fs::path const& file, std::vector<Cause> causes) {
             "make /etc writable for vf-guest (ReadWritePaths= in its unit)", std::move(causes)};
 }
 
-std::string name_of(fs::path const& file) {
-    return file.filename().string();
-}
-
 }  // namespace
 
 Result<void> KeptSetup::keep(GuestAttachment const& attachment) const {
@@ -172,19 +168,17 @@ Result<void> KeptSetup::keep(GuestAttachment const& attachment) const {
 Result<void> KeptSetup::keep_only(std::vector<GuestAttachment> const& attached) const {
     for (auto const& service : services()) {
         bool removed = false;
-        std::error_code failed;
-        for (fs::directory_iterator it(roots_.etc / service.folder, failed), end;
-             !failed && it != end; it.increment(failed)) {
+        for (auto const& file : paths_in(roots_.etc / service.folder)) {
+            auto const name = file.filename().string();
             auto const is_this = [&](GuestAttachment const& one) {
-                return service.prefix + one.attachment + service.suffix == name_of(it->path());
+                return service.prefix + one.attachment + service.suffix == name;
             };
-            if (!name_of(it->path()).starts_with(service.prefix) ||
-                std::ranges::any_of(attached, is_this))
+            if (!name.starts_with(service.prefix) || std::ranges::any_of(attached, is_this))
                 continue;
-            auto const text = read_file(it->path());
+            auto const text = read_file(file);
             if (!text || !text->starts_with(network_file_mark)) continue;
-            if (::unlink(it->path().c_str()) != 0)
-                return fail(kept_failed(it->path(), {errno_cause("unlink", errno)}));
+            if (::unlink(file.c_str()) != 0)
+                return fail(kept_failed(file, {errno_cause("unlink", errno)}));
             removed = true;
         }
         std::error_code ignored;
