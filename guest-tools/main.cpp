@@ -13,7 +13,6 @@
 #include "guest-tools/cli/command_line.hpp"
 #include "guest-tools/cli/gpu.hpp"
 #include "guest-tools/cli/report.hpp"
-#include "guest-tools/cli/stream.hpp"
 #include "guest-tools/cli/verify.hpp"
 #include "guest-tools/gpu/all_reduce.hpp"
 #include "guest-tools/net/resident.hpp"

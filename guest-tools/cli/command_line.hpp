@@ -49,4 +49,8 @@ CLI::Option* add_choice(CLI::App& command, std::string const& name, Value& value
     return command.add_option_function<std::string>(name, set, help);
 }
 
+// vf-guest stream: sends paced packets from one machine to another, and counts them there. Their
+// exit status: 0 when every packet arrived, 1 when some did not or that is unknown.
+void add_stream_commands(CommandLine& line);
+
 }  // namespace vfmgr::guest::command

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/cli/stream.hpp"
-
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "guest-tools/cli/command_line.hpp"
 #include "guest-tools/cli/report.hpp"
 #include "guest-tools/cli/verify.hpp"
 #include "guest-tools/gpu/gpu_ring.hpp"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/net/metrics.hpp"
-
 #include <fmt/format.h>
 
 #include <array>
 #include <map>
 #include <utility>
+
+#include "guest-tools/net/vf_report.hpp"
 
 namespace vfmgr::guest {
 namespace {

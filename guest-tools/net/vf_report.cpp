@@ -9,7 +9,6 @@
 
 #include "api/os/file.hpp"
 #include "api/types/json.hpp"
-#include "guest-tools/net/metrics.hpp"
 #include "vfmgr/proof/session.hpp"
 
 namespace vfmgr::guest {

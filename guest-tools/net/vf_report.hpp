@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/types/guest.hpp"
@@ -67,6 +68,12 @@ struct Records {
 
 // Runs after a verification, whatever requested it: saves its report and writes the metrics.
 [[nodiscard]] Result<void> record(Records const& records, VfReport const& report);
+// What is configured and what the last verifications found, in Prometheus's format: the text format
+// 0.0.4, base units. The texts are UTF-8. Writes a duplicate series only once: a reader would
+// refuse the whole file. Pure.
+[[nodiscard]] std::string metrics_text(std::string_view version,
+                                       std::vector<Configured> const& configured,
+                                       std::vector<VfReport> const& reports);
 // Writes the metrics of all that is configured and kept now. Leaves a file that would not change as
 // it is: its time is that of the last change.
 [[nodiscard]] Result<void> write_metrics(Records const& records);

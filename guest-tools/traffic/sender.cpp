@@ -207,7 +207,6 @@ class UdSender final : public Sender {
           memory_(std::move(memory)),
           pair_(std::move(pair)),
           slots_({memory_.bytes(), memory_.local_key()}, packet_bytes, options.chunk * chunks_kept),
-          chunk_(options.chunk),
           run_(run),
           requests_(options.chunk),
           sges_(options.chunk) {
@@ -224,7 +223,7 @@ class UdSender final : public Sender {
 
     Result<void> send(std::uint64_t first, std::uint64_t count) override {
         if (outstanding_ == chunks_kept) VFMGR_CHECK(await_chunk());
-        auto const slot = next_chunk_ % chunks_kept * chunk_;
+        auto const slot = next_chunk_ % chunks_kept * requests_.size();
         for (std::uint64_t i = 0; i < count; ++i) {
             auto const packet = slots_.slot(slot + i);
             number_packet(packet.bytes, run_, first + i);
@@ -266,11 +265,10 @@ class UdSender final : public Sender {
     verify::QueuePair pair_;
 
     Ring slots_;  // for several chunks
-    std::uint32_t chunk_;
     std::uint64_t run_;
     std::uint64_t next_chunk_ = 0;
-    std::uint64_t outstanding_ = 0;  // chunks
-    std::vector<ibv_send_wr> requests_;
+    std::uint64_t outstanding_ = 0;      // chunks
+    std::vector<ibv_send_wr> requests_;  // of one chunk
     std::vector<ibv_sge> sges_;
     std::array<ibv_wc, 16> room_{};
 };

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest-tools/net/metrics.hpp"
-
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
