@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "api/os/handle.hpp"
 #include "service/event_log.hpp"
 #include "service/guest/access.hpp"
 #include "service/guest/identity.hpp"
@@ -212,20 +213,6 @@ void follow_changes(Engine& engine, Serving const& serving, Clock& clock) {
     });
 }
 
-// Receives the bell's rings while it lives.
-class RingCallback {
-  public:
-    RingCallback(Bell& bell, std::function<void()> notify) : bell_(bell) {
-        bell_.on_ring(std::move(notify));
-    }
-    RingCallback(RingCallback const&) = delete;
-    RingCallback& operator=(RingCallback const&) = delete;
-    ~RingCallback() { bell_.on_ring({}); }
-
-  private:
-    Bell& bell_;
-};
-
 // Reports READY when everything is served; waits only for signals from then on.
 int wait_for_signal(Engine& engine, AuditTrail& trail, Clock& clock) {
     sigset_t signals;
@@ -284,7 +271,8 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
         log(Severity::error, "a bug in vfmgrd", {{"detail", what}});
     });
     // Before the first observation: the next observation finds later changes.
-    RingCallback const hearing(bell, [&engine] { engine.observe_at_once(); });
+    bell.on_ring([&engine] { engine.observe_at_once(); });
+    auto const hearing = held([&bell] { bell.on_ring({}); });
     VFMGR_TRY(auto const events, HostEvents::start([&engine] { engine.observe_again(); }));
     engine.on_event(log_event);
     VFMGR_CHECK(engine.recover(log_recovered));

@@ -39,8 +39,18 @@ Result<FileDescriptor> open_socket(int family) {
     return fd;
 }
 
-Result<ListeningSocket> start_listening(FileDescriptor fd, SocketFile file,
-                                        std::string const& name) {
+// Removes the socket file at `path` when nobody holds it any more, if it is still the same file.
+Held hold_socket_file(std::string const& path) {
+    struct stat made{};
+    if (::lstat(path.c_str(), &made) != 0) return {};
+    return held([path, made] {
+        struct stat now{};
+        if (::lstat(path.c_str(), &now) != 0) return;
+        if (now.st_dev == made.st_dev && now.st_ino == made.st_ino) ::unlink(path.c_str());
+    });
+}
+
+Result<ListeningSocket> start_listening(FileDescriptor fd, Held file, std::string const& name) {
     if (::listen(fd.get(), backlog) != 0)
         return refused_by("listen", errno, fmt::format("can't listen on {}", name),
                           "see the cause; another program may hold the same address");
@@ -92,7 +102,7 @@ Result<void> remove_stale(std::string const& path, SocketAddress const& address)
 // bind() creates the file with the socket inode's mode less the umask (unix_bind in the kernel).
 // The file is therefore created 0600, gets its group, and only then its mode: it is never wider
 // than configured, and the process-wide umask stays untouched.
-Result<ListeningSocket> open_unix(UnixListen const& where) {
+Result<ListeningSocket> listen_at(UnixListen const& where) {
     VFMGR_TRY(SocketAddress const address, unix_address(where.path));
     gid_t group = static_cast<gid_t>(-1);
     if (!where.group.empty()) {
@@ -105,7 +115,7 @@ Result<ListeningSocket> open_unix(UnixListen const& where) {
     if (::bind(fd.get(), address.get(), address.length) != 0)
         return refused_by("bind", errno, fmt::format("can't create the socket {}", where.path),
                           "create the folder, writable for the daemon");
-    SocketFile file(where.path);
+    auto file = hold_socket_file(where.path);
     if (group != static_cast<gid_t>(-1) &&
         ::chown(where.path.c_str(), static_cast<uid_t>(-1), group) != 0)
         return refused_by("chown", errno,
@@ -124,7 +134,7 @@ int socket_option(int fd, int option) {
     return ::getsockopt(fd, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
 }
 
-Result<ListeningSocket> adopt(InheritedListen const& where) {
+Result<ListeningSocket> listen_at(InheritedListen const& where) {
     if (socket_option(where.fd, SO_ACCEPTCONN) != 1 ||
         socket_option(where.fd, SO_TYPE) != SOCK_STREAM)
         return fail(
@@ -143,7 +153,7 @@ Result<ListeningSocket> adopt(InheritedListen const& where) {
     return ListeningSocket{FileDescriptor(where.fd), {}};
 }
 
-Result<ListeningSocket> open_tcp(TlsListen const& where) {
+Result<ListeningSocket> listen_at(TlsListen const& where) {
     auto const ip = IpAddress::parse(where.address);
     if (!ip)
         return fail(Problem::invalid_request,
@@ -161,7 +171,7 @@ Result<ListeningSocket> open_tcp(TlsListen const& where) {
     return start_listening(std::move(fd), {}, name);
 }
 
-Result<ListeningSocket> open_vsock(VsockListen const& where) {
+Result<ListeningSocket> listen_at(VsockListen const& where) {
     auto const address = SocketAddress::of_vsock(VMADDR_CID_ANY, where.port);
     VFMGR_TRY(FileDescriptor fd, open_socket(AF_VSOCK));
     auto const name = fmt::format("vsock port {}", where.port);
@@ -170,13 +180,6 @@ Result<ListeningSocket> open_vsock(VsockListen const& where) {
                           "stop the program that uses this vsock port");
     return start_listening(std::move(fd), {}, name);
 }
-
-struct Opener {
-    Result<ListeningSocket> operator()(UnixListen const& where) const { return open_unix(where); }
-    Result<ListeningSocket> operator()(InheritedListen const& where) const { return adopt(where); }
-    Result<ListeningSocket> operator()(TlsListen const& where) const { return open_tcp(where); }
-    Result<ListeningSocket> operator()(VsockListen const& where) const { return open_vsock(where); }
-};
 
 // SO_PEERCRED gives only the primary group. The kernel allows a process 65536 supplementary groups.
 std::optional<std::vector<std::uint32_t>> peer_groups(int fd) {
@@ -210,32 +213,8 @@ std::string ip_text(IpAddress const& address) {
 
 }  // namespace
 
-SocketFile::SocketFile(std::string path) {
-    struct stat status{};
-    if (::lstat(path.c_str(), &status) != 0) return;
-    path_ = std::move(path);
-    device_ = status.st_dev;
-    inode_ = status.st_ino;
-}
-
-SocketFile::SocketFile(SocketFile&& other) noexcept
-    : path_(std::exchange(other.path_, {})), device_(other.device_), inode_(other.inode_) {}
-
-SocketFile& SocketFile::operator=(SocketFile&& other) noexcept {
-    std::swap(path_, other.path_);
-    std::swap(device_, other.device_);
-    std::swap(inode_, other.inode_);
-    return *this;
-}
-
-SocketFile::~SocketFile() {
-    struct stat status{};
-    if (path_.empty() || ::lstat(path_.c_str(), &status) != 0) return;
-    if (status.st_dev == device_ && status.st_ino == inode_) ::unlink(path_.c_str());
-}
-
 Result<ListeningSocket> open_listening(Listen const& where) {
-    return std::visit(Opener{}, where);
+    return std::visit([](auto const& one) { return listen_at(one); }, where);
 }
 
 int family_of(int fd) {

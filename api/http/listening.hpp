@@ -3,35 +3,18 @@
 // Called from the owner's thread at start; peer_of() from the io thread.
 #pragma once
 
-#include <sys/types.h>
-
 #include <optional>
 #include <string>
 
 #include "api/http/http.hpp"
 #include "api/os/descriptor.hpp"
+#include "api/os/handle.hpp"
 
 namespace vfmgr::http {
 
-// A socket file created here. The destructor removes it if it is still the same file.
-class SocketFile {
-  public:
-    SocketFile() = default;
-    // Remembers which file is at `path` now.
-    explicit SocketFile(std::string path);
-    SocketFile(SocketFile&& other) noexcept;
-    SocketFile& operator=(SocketFile&& other) noexcept;
-    ~SocketFile();
-
-  private:
-    std::string path_;
-    dev_t device_ = 0;
-    ino_t inode_ = 0;
-};
-
 struct ListeningSocket {
     FileDescriptor fd;  // non-blocking, close-on-exec
-    SocketFile file;
+    Held file;          // the socket file that was created for it, which goes with it
 };
 
 [[nodiscard]] Result<ListeningSocket> open_listening(Listen const& where);

@@ -112,7 +112,7 @@ class Listener {
     std::shared_ptr<Mailbox> mailbox_;
     OnBug const& on_bug_;
     Limits limits_;
-    SocketFile file_;
+    Held file_;
     asio::posix::stream_descriptor descriptor_;
     asio::steady_timer retry_;
     SourcePort const source_;

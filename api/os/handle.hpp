@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owns what a C library hands out, and frees it by the library's own function.
+// Owners of what must be freed: by a C library's own function, or by any other. Any thread.
 #pragma once
 
 #include <memory>
+#include <utility>
 
 namespace vfmgr {
 
+// Frees an object of a C library by the library's own function.
 template <auto Free>
 struct Freed {
     template <class T>
@@ -15,5 +17,13 @@ struct Freed {
 };
 template <class T, auto Free>
 using Handle = std::unique_ptr<T, Freed<Free>>;
+
+// Stands for something that is held: a claim, a place, a file. held() is told how it ends: that
+// happens once, when the last copy goes.
+using Held = std::shared_ptr<void const>;
+template <class Work>
+[[nodiscard]] Held held(Work at_end) {
+    return Held(nullptr, [at_end = std::move(at_end)](void const*) { at_end(); });
+}
 
 }  // namespace vfmgr

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/guest/responders.hpp"
 
-#include <memory>
-
 #include "vfmgr/proof/serve/remote_responder.hpp"
 
 namespace vfmgr {
@@ -13,27 +11,17 @@ constexpr Turn call_turn{1, 2, false};
 
 }  // namespace
 
-// A call to another host, counted while it runs.
-class Responders::Call {
-  public:
-    explicit Call(Responders& owner) : owner_(&owner, &Call::ended) {}
-
-  private:
-    static void ended(Responders* owner) {
-        std::lock_guard const lock(owner->mutex_);
-        --owner->remote_calls_;
-    }
-    std::unique_ptr<Responders, void (*)(Responders*)> owner_;
-};
-
-Result<Responders::Call> Responders::begin_call() {
+Result<Held> Responders::begin_call() {
     std::lock_guard const lock(mutex_);
     if (remote_calls_ >= remote_calls_max_)
         return fail(Problem::unavailable,
                     "too many calls to responders of other hosts are still running",
                     "try again in a few seconds");
     ++remote_calls_;
-    return Call(*this);
+    return held([this] {
+        std::lock_guard const ending(mutex_);
+        --remote_calls_;
+    });
 }
 
 Result<OrTurn<SessionOffer>> Responders::open(Permitted const& run, SessionRequest const& request) {

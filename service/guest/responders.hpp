@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "api/os/handle.hpp"
 #include "api/types/guest.hpp"
 #include "vfmgr/proof/host/responder.hpp"
 
@@ -38,8 +39,8 @@ class Responders {
     void drop(Permitted const& run, std::string const& session);
 
   private:
-    class Call;
-    [[nodiscard]] Result<Call> begin_call();
+    // A call to another host counts as long as the result is held.
+    [[nodiscard]] Result<Held> begin_call();
 
     verify::Responder& own_;
     std::size_t const remote_calls_max_;

@@ -24,17 +24,7 @@ std::string to_string(ClaimKey const& key) {
     return std::visit(KeyText{}, key);
 }
 
-Claim::Claim(Claims& claims, ClaimKeys keys) : claims_(&claims), keys_(std::move(keys)) {}
-
-Claim::Claim(Claim&& other) noexcept : claims_(other.claims_), keys_(std::move(other.keys_)) {
-    other.claims_ = nullptr;
-}
-
-Claim::~Claim() {
-    if (claims_) claims_->free(keys_);
-}
-
-Claim Claims::take(ClaimKeys keys) {
+Held Claims::take(ClaimKeys keys) {
     std::unique_lock lock(mutex_);
     freed_.wait(lock, [&] {
         return std::none_of(keys.begin(), keys.end(),
@@ -42,7 +32,7 @@ Claim Claims::take(ClaimKeys keys) {
     });
     taken_.insert(keys.begin(), keys.end());
     meanwhile_.insert(keys.begin(), keys.end());
-    return Claim(*this, std::move(keys));
+    return held([this, keys = std::move(keys)] { free(keys); });
 }
 
 void Claims::observation_begins() {
@@ -113,16 +103,15 @@ void Places::leave(std::string const& operation) {
     taken_.erase(operation);
 }
 
-StepGate::Passage::Passage(StepGate& gate) : gate_(gate) {
-    std::unique_lock lock(gate_.mutex_);
-    gate_.changed_.wait(lock, [this] { return !gate_.shut_; });
-    ++gate_.underway_;
-}
-
-StepGate::Passage::~Passage() {
-    std::lock_guard const lock(gate_.mutex_);
-    --gate_.underway_;
-    gate_.changed_.notify_all();
+Held StepGate::enter() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !shut_; });
+    ++underway_;
+    return held([this] {
+        std::lock_guard const leaving(mutex_);
+        --underway_;
+        changed_.notify_all();
+    });
 }
 
 void StepGate::shut() {

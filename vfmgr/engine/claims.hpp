@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "api/os/handle.hpp"
 #include "api/types/addresses.hpp"
 #include "api/types/problem.hpp"
 
@@ -42,36 +43,20 @@ using ClaimKey = std::variant<PciAddress, VfId, VmKey, RdmaLinkKey, NetdevKey>;
 using ClaimKeys = std::set<ClaimKey>;
 [[nodiscard]] std::string to_string(ClaimKey const& key);  // "pf 0000:01:00.0", "vm UUID"
 
-class Claims;
-
-// Drops its keys on destruction. Must not outlive its Claims.
-class Claim {
-  public:
-    Claim(Claim&& other) noexcept;
-    Claim& operator=(Claim&&) = delete;
-    ~Claim();
-
-  private:
-    friend class Claims;
-    Claim(Claims& claims, ClaimKeys keys);
-    Claims* claims_;
-    ClaimKeys keys_;
-};
-
 class Claims {
   public:
     // `freed` is called after keys became free, on the thread that freed them.
     explicit Claims(std::function<void()> freed = [] {}) : notify_freed_(std::move(freed)) {}
 
-    // Takes all keys at once: no thread waits while it holds some.
-    [[nodiscard]] Claim take(ClaimKeys keys);
+    // Takes all keys at once: no thread waits while it holds some. What holds them must not outlive
+    // this object.
+    [[nodiscard]] Held take(ClaimKeys keys);
     // For the observer: a key that was claimed at any time since the observation began may have
     // been observed half done.
     void observation_begins();
     [[nodiscard]] ClaimKeys taken_meanwhile() const;
 
   private:
-    friend class Claim;
     void free(ClaimKeys const& keys);
     std::function<void()> const notify_freed_;
     mutable std::mutex mutex_;
@@ -173,18 +158,8 @@ class FairQueue {
 
 class StepGate {
   public:
-    // Held during a step. Its constructor waits while the gate is shut.
-    class Passage {
-      public:
-        explicit Passage(StepGate& gate);
-        ~Passage();
-        Passage(Passage const&) = delete;
-        Passage& operator=(Passage const&) = delete;
-
-      private:
-        StepGate& gate_;
-    };
-
+    // To be held during a step. Waits while the gate is shut.
+    [[nodiscard]] Held enter();
     void shut();  // returns when no step is running
     void open();
 

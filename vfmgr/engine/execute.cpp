@@ -45,8 +45,7 @@ Result<HostView> observe(Seams const& seams, Subject const& subject) {
 Result<Observed> perform(Seams const& seams, Step const& step) {
     auto const deadline = seams.clock.steady_now() + step_seconds_max(step);
     if (auto const* const kernel_step = std::get_if<KernelStep>(&step)) {
-        std::optional<StepGate::Passage> passage;
-        if (seams.gate) passage.emplace(*seams.gate);
+        auto const passage = seams.gate ? seams.gate->enter() : Held();
         return seams.kernel.perform(*kernel_step, deadline);
     }
     if (auto const* const vm_step = std::get_if<HypervisorStep>(&step))

@@ -188,7 +188,7 @@ Result<bool> Recovery::recover(Recovered const& ended) {
     // There are no claims yet, so this does not wait.
     for (auto& group : groups) {
         auto const& keys = group.keys;
-        auto claim = std::make_shared<Claim>(operations_.claims().take(keys));
+        auto claim = operations_.claims().take(keys);
         auto const all =
             std::make_shared<std::vector<UnfinishedOperation>>(std::move(group.operations));
         VFMGR_CHECK(operations_.spawn([this, claim, all, keys, ended]() mutable {
