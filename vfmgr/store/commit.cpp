@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "api/types/json_text.hpp"
 #include "vfmgr/store/database.hpp"
 
 namespace vfmgr {
@@ -14,6 +15,14 @@ namespace {
 constexpr std::int64_t attachment_verifications_max = 100;  // kept for each
 constexpr std::int64_t vf_verifications_max = 200;
 constexpr std::int64_t vf_events_max = 1000;  // ends of attachments, and as many others
+
+// The JSON text of a column.
+template <class T>
+std::string document_of(T const& value) {
+    std::string text;
+    JsonText::append(text, value);
+    return text;
+}
 
 // Keeps a re-created object from getting an ETag that a client still has.
 void remember_revision(SQLite::Database& db, std::uint64_t revision) {

@@ -130,16 +130,19 @@ int execute(SQLite::Database& db, char const* sql, Values const&... values) {
 // Brings the tables to this version's form, in one transaction for each version.
 [[nodiscard]] Result<void> migrate(Store::Impl& store);
 
-// Values to and from the JSON text of a column; database.cpp names the types. For store/*.cpp
-// only.
-
+// Of api/types/json.hpp, which each .cpp includes that reads values.
 template <class T>
-[[nodiscard]] std::string document_of(T const& value);
+[[nodiscard]] Result<T> from_json_text(std::string_view text);
 
-// `what` names the row in the error: "attachment 3f9c2b1d".
+// Reads a value from the JSON text of a column. `what` names the row in the error: "attachment
+// 3f9c2b1d".
 template <class T>
 [[nodiscard]] Result<T> value_of(Store::Impl const& store, std::string const& document,
-                                 std::string const& what);
+                                 std::string const& what) {
+    auto value = from_json_text<T>(document);
+    if (!value) return fail(store.unreadable(what, value.error()));
+    return value;
+}
 
 template <class T, class... Bound>
 Result<std::vector<std::pair<std::string, T>>> Store::Impl::named_values(

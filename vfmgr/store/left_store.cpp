@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "api/os/descriptor.hpp"
+#include "api/types/json.hpp"
 #include "vfmgr/store/database.hpp"
 
 namespace vfmgr {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows apart from operations: tokens, audit, idempotency keys, the host's seed, pruning.
 #include <fmt/format.h>
-#include <sys/random.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 
 #include "api/os/random.hpp"
 #include "vfmgr/store/database.hpp"
