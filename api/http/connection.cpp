@@ -15,7 +15,6 @@
 #include <boost/beast/ssl.hpp>
 #include <optional>
 
-#include "api/http/call_handler.hpp"
 #include "api/http/listening.hpp"
 #include "api/http/parser.hpp"
 #include "api/http/wire.hpp"
@@ -40,22 +39,39 @@ constexpr std::size_t read_chunk_bytes = 16 * 1024;
 // queued, the next read starts anyway; the deadline is re-armed for this long to cancel that one.
 constexpr std::chrono::seconds cancel_again_seconds{1};
 
-}  // namespace
+// Turns a handler's exception into an answer. `id` is the request's X-Request-Id.
+void call_handler(Handler const& handler, Request request, Respond const& respond,
+                  std::string const& id) {
+    auto const path = request.path;
+    auto const ended = [&](std::string const& by) {
+        respond(problem_response({Problem::internal, "an exception ended the request" + by,
+                                  "report this with the daemon's log"},
+                                 path, id));
+    };
+    try {
+        handler(std::move(request), respond);
+    } catch (std::exception const& bug) {
+        ended(std::string(": ") + bug.what());
+    } catch (...) {
+        ended("");
+    }
+}
 
-class Connection : public std::enable_shared_from_this<Connection> {
+class BeastConnection final : public Connection,
+                              public std::enable_shared_from_this<BeastConnection> {
   public:
-    explicit Connection(ConnectionSetup setup) : setup_(std::move(setup)), socket_(setup_.io) {}
+    explicit BeastConnection(ConnectionSetup setup)
+        : setup_(std::move(setup)), socket_(setup_.io) {}
 
-    void start();
-    void close();
-    void give_way(std::string const& refusal);
-    [[nodiscard]] Standing standing() const {
+    void start() override;
+    void close() override;
+    void give_way(std::string const& refusal) override;
+    [[nodiscard]] Standing standing() const override {
         return {phase_ != Phase::answering && phase_ != Phase::writing,
                 setup_.tls && !presence_->known};
     }
-    void finish(Finish when);
+    void finish(Finish when) override;
     void answer(std::uint64_t sequence, std::optional<Response> response);
-    [[nodiscard]] Peer const& peer() const { return setup_.peer; }
 
   private:
     enum class Phase { handshake, idle, reading, answering, writing, lingering, closed };
@@ -106,7 +122,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     bool finishing_ = false;
 };
 
-void Connection::start() {
+void BeastConnection::start() {
     ErrorCode error;
     socket_.assign(asio::generic::stream_protocol(family_of(setup_.fd.get()), 0), setup_.fd.get(),
                    error);
@@ -128,7 +144,7 @@ void Connection::start() {
 
 // Frees the place of a long poll whose client has gone. Asks the kernel again, because Asio also
 // completes a wait for an event left over from a closed descriptor whose memory this one got.
-void Connection::watch_for_end() {
+void BeastConnection::watch_for_end() {
     socket_.async_wait(Socket::wait_error, [self = shared_from_this()](ErrorCode failed) {
         if (failed || self->phase_ == Phase::closed) return;
         if (peer_state(self->socket_.native_handle()) == PeerState::gone) return self->close();
@@ -137,7 +153,7 @@ void Connection::watch_for_end() {
 }
 
 // The end of a vsock peer wakes only readers.
-void Connection::watch_vsock_peer() {
+void BeastConnection::watch_vsock_peer() {
     auto const readable = [self = shared_from_this(), sequence = sequence_](ErrorCode failed) {
         if (failed || self->phase_ != Phase::answering || sequence != self->sequence_) return;
         auto const state = peer_state(self->socket_.native_handle());
@@ -147,7 +163,7 @@ void Connection::watch_vsock_peer() {
     socket_.async_wait(Socket::wait_read, readable);
 }
 
-void Connection::close() {
+void BeastConnection::close() {
     if (phase_ == Phase::closed) return;
     phase_ = Phase::closed;
     presence_->gone = true;
@@ -159,14 +175,14 @@ void Connection::close() {
 }
 
 // Sends what fits into the socket at once.
-void Connection::give_way(std::string const& refusal) {
+void BeastConnection::give_way(std::string const& refusal) {
     if (!tls_ && phase_ != Phase::writing && phase_ != Phase::lingering)
         (void)::send(socket_.native_handle(), refusal.data(), refusal.size(),
                      MSG_DONTWAIT | MSG_NOSIGNAL);
     close();
 }
 
-void Connection::finish(Finish when) {
+void BeastConnection::finish(Finish when) {
     finishing_ = true;
     if (phase_ == Phase::handshake || phase_ == Phase::idle) return close();
     if (when == Finish::when_answered || phase_ != Phase::answering) return;
@@ -176,20 +192,20 @@ void Connection::finish(Finish when) {
          After::close);
 }
 
-void Connection::enter(Phase phase, std::chrono::seconds limit) {
+void BeastConnection::enter(Phase phase, std::chrono::seconds limit) {
     phase_ = phase;
     expired_ = false;
     arm(limit);
 }
 
-void Connection::arm(std::chrono::seconds limit) {
+void BeastConnection::arm(std::chrono::seconds limit) {
     deadline_.expires_after(limit);
     deadline_.async_wait([self = shared_from_this(), arming = ++arming_](ErrorCode error) {
         if (!error && arming == self->arming_) self->expired();
     });
 }
 
-void Connection::expired() {
+void BeastConnection::expired() {
     switch (phase_) {
         case Phase::reading: {
             expired_ = true;  // the aborted read answers 408
@@ -213,7 +229,7 @@ void Connection::expired() {
     }
 }
 
-void Connection::wait_for_request() {
+void BeastConnection::wait_for_request() {
     if (phase_ == Phase::closed) return;
     if (buffer_.size() > 0) return read_header();  // pipelined request
     // The time of the first request runs from accept.
@@ -228,7 +244,7 @@ void Connection::wait_for_request() {
     });
 }
 
-void Connection::read_header() {
+void BeastConnection::read_header() {
     if (phase_ == Phase::closed) return;
     // The first request of a stranger gets what is left of the handshake's time.
     if (!standing().stranger || sequence_ > 0)
@@ -246,7 +262,7 @@ void Connection::read_header() {
     });
 }
 
-void Connection::on_header(ErrorCode error) {
+void BeastConnection::on_header(ErrorCode error) {
     if (error) return on_read_failed(error);
     if (phase_ == Phase::closed) return;
     if (expired_) return refuse(too_slow(setup_.limits));
@@ -269,7 +285,7 @@ void Connection::on_header(ErrorCode error) {
     });
 }
 
-void Connection::read_body() {
+void BeastConnection::read_body() {
     if (phase_ == Phase::closed) return;
     with_stream([this](auto& stream) {
         wire::async_read(stream, buffer_, *parser_,
@@ -282,14 +298,14 @@ void Connection::read_body() {
     });
 }
 
-void Connection::on_read_failed(ErrorCode error) {
+void BeastConnection::on_read_failed(ErrorCode error) {
     if (phase_ == Phase::closed) return;
     if (expired_ && error == asio::error::operation_aborted) return refuse(too_slow(setup_.limits));
     if (auto refusal = refusal_of(error, setup_.limits)) return refuse(*refusal);
     close();
 }
 
-void Connection::dispatch() {
+void BeastConnection::dispatch() {
     request_.body = std::move(parser_->get().body());
     request_.presence = presence_;
     enter(Phase::answering, setup_.limits.answer_seconds_max);
@@ -303,7 +319,7 @@ void Connection::dispatch() {
     call_handler(setup_.handler, std::move(request_), respond, id_);
 }
 
-void Connection::answer(std::uint64_t sequence, std::optional<Response> response) {
+void BeastConnection::answer(std::uint64_t sequence, std::optional<Response> response) {
     if (phase_ != Phase::answering || sequence != sequence_) return;  // too late
     if (!response)
         response = problem_response({Problem::internal, "the request was dropped without an answer",
@@ -316,11 +332,11 @@ void Connection::answer(std::uint64_t sequence, std::optional<Response> response
     });
 }
 
-void Connection::refuse(Refusal const& refusal) {
+void BeastConnection::refuse(Refusal const& refusal) {
     send(problem_response_as(refusal.status, refusal.error, path_, id_), After::close);
 }
 
-void Connection::send(Response response, After after) {
+void BeastConnection::send(Response response, After after) {
     auto const& header = parser_->get();
     message_ = message_of<Message>(std::move(response), id_);
     bool const keep = after == After::keep && !finishing_ && !standing().stranger &&
@@ -348,14 +364,14 @@ void Connection::send(Response response, After after) {
     });
 }
 
-void Connection::linger() {
+void BeastConnection::linger() {
     if (phase_ == Phase::closed) return;
     enter(Phase::lingering, linger_seconds_max);
     if (!tls_) return drain();
     tls_->async_shutdown([self = shared_from_this()](ErrorCode) { self->drain(); });
 }
 
-void Connection::drain() {
+void BeastConnection::drain() {
     if (phase_ == Phase::closed) return;
     ErrorCode ignored;
     socket_.shutdown(Socket::shutdown_send, ignored);
@@ -369,32 +385,10 @@ void Connection::drain() {
                             });
 }
 
+}  // namespace
+
 std::shared_ptr<Connection> make_connection(ConnectionSetup setup) {
-    return std::make_shared<Connection>(std::move(setup));
-}
-
-void start(Connection& connection) {
-    connection.start();
-}
-
-void close(Connection& connection) {
-    connection.close();
-}
-
-void give_way(Connection& connection, std::string const& refusal) {
-    connection.give_way(refusal);
-}
-
-Standing standing(Connection const& connection) {
-    return connection.standing();
-}
-
-void finish(Connection& connection, Finish when) {
-    connection.finish(when);
-}
-
-Peer const& peer(Connection const& connection) {
-    return connection.peer();
+    return std::make_shared<BeastConnection>(std::move(setup));
 }
 
 }  // namespace vfmgr::http

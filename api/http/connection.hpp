@@ -18,7 +18,25 @@ class io_context;
 
 namespace vfmgr::http {
 
-class Connection;  // connection.cpp
+// How a connection ends: with the handler's answer, or with a 503 in its place.
+enum class Finish { when_answered, now };
+
+class Connection {
+  public:
+    virtual ~Connection() = default;
+    virtual void start() = 0;
+    virtual void close() = 0;
+    // Ends it to make room for another. `refusal` is a whole response; the peer gets it if an
+    // answer is due, or if none has begun.
+    virtual void give_way(std::string const& refusal) = 0;
+    // Ends it: at once when no request is open.
+    virtual void finish(Finish when) = 0;
+    struct Standing {
+        bool idle = false;      // waits for the peer to send or take data, and owes no answer
+        bool stranger = false;  // came over the network and has not authenticated
+    };
+    [[nodiscard]] virtual Standing standing() const = 0;
+};
 
 struct ConnectionSetup {
     boost::asio::io_context& io;
@@ -31,21 +49,7 @@ struct ConnectionSetup {
     std::function<void(Connection const&)> on_end;
 };
 
+// Asio and Beast stay in connection.cpp.
 [[nodiscard]] std::shared_ptr<Connection> make_connection(ConnectionSetup setup);
-void start(Connection& connection);
-void close(Connection& connection);
-// Ends the connection to make room for another. `refusal` is a whole response; the peer gets it if
-// an answer is due, or if none has begun.
-void give_way(Connection& connection, std::string const& refusal);
-struct Standing {
-    bool idle = false;      // waits for the peer to send or take data, and owes no answer
-    bool stranger = false;  // came over the network and has not authenticated
-};
-[[nodiscard]] Standing standing(Connection const& connection);
-// Ends the connection: at once when no request is open, otherwise after the handler's answer
-// (when_answered), or with a 503 in its place (now).
-enum class Finish { when_answered, now };
-void finish(Connection& connection, Finish when);
-[[nodiscard]] Peer const& peer(Connection const& connection);
 
 }  // namespace vfmgr::http

@@ -30,17 +30,16 @@ Error no_place(std::string detail) {
 }  // namespace
 
 Result<std::optional<std::uint64_t>> find_place(std::span<Place const> taken,
-                                                std::string const& peer,
-                                                PlaceLimits const& limits) {
+                                                std::string const& peer, Limits const& limits) {
     Counts counts;
     for (auto const& one : taken) ++counts[one.peer];
     auto const mine = counts.contains(peer) ? counts[peer] : 0;
     auto const own_idle = [&](Place const& one) { return one.idle && one.peer == peer; };
-    if (mine >= limits.each) {
+    if (mine >= limits.connections_per_peer_max) {
         if (auto const* const one = first_to_go(taken, counts, own_idle)) return one->number;
         return fail(no_place(peer + " already has all the connections that it may have"));
     }
-    if (taken.size() < limits.all) return std::nullopt;
+    if (taken.size() < limits.connections_max) return std::nullopt;
     // After giving one place up, that peer still has at least as many places as the new one.
     auto const of_who_has_more = [&](Place const& one) { return counts[one.peer] >= mine + 2; };
     auto const idle_of_those = [&](Place const& one) { return one.idle && of_who_has_more(one); };
@@ -56,6 +55,26 @@ Result<void> check_source(SourcePort source, Peer const& peer) {
     return fail(Problem::forbidden,
                 "the guest plane takes vsock connections from source ports below 1024 only",
                 "run vf-guest as root in the VM");
+}
+
+void KnownPeers::remember(std::string const& peer) {
+    last_[peer] = ++so_far_;
+    if (last_.size() <= most_) return;
+    auto const number = [](auto const& one) { return one.second; };
+    last_.erase(std::ranges::min_element(last_, {}, number));
+}
+
+Result<void> admit_stranger(std::span<std::string const> strangers, std::string const& peer,
+                            Limits const& limits) {
+    auto const of_peer = std::ranges::count(strangers, peer);
+    if (static_cast<std::size_t>(of_peer) >= limits.strangers_per_peer_max)
+        return fail(Problem::unavailable,
+                    peer + " already has all the connections that it may have unauthenticated",
+                    "close other connections, then try again with a token");
+    if (strangers.size() >= limits.connections_max - limits.connections_max / 4)
+        return fail(Problem::unavailable, "all connections for unauthenticated peers are taken",
+                    "try again with a token when some have ended");
+    return {};
 }
 
 }  // namespace vfmgr::http

@@ -16,7 +16,6 @@
 
 #include "api/http/connection.hpp"
 #include "api/http/http.hpp"
-#include "api/http/known_peers.hpp"
 #include "api/http/listening.hpp"
 #include "api/http/places.hpp"
 #include "api/http/wire.hpp"
@@ -122,12 +121,12 @@ class Listener {
     KnownPeers known_{known_peers_max};
     struct Kept {
         std::shared_ptr<Connection> connection;
+        Peer peer;
         std::uint64_t number = 0;
     };
     std::map<Connection const*, Kept> connections_;
     std::uint64_t so_far_ = 0;
     std::function<void()> on_empty_;  // called when the last connection has ended
-    std::map<std::string, std::size_t> by_peer_;
 };
 
 void Listener::accept_next() {
@@ -188,34 +187,27 @@ void Listener::admit(FileDescriptor fd) {
                          .limits = limits_,
                          .handler = handler_,
                          .on_end = [this](Connection const& ended) { forget(ended); }});
-    auto& of_peer = by_peer_[key];
-    connections_.emplace(connection.get(), Kept{connection, so_far_++});
-    ++of_peer;
+    connections_.emplace(connection.get(), Kept{connection, *peer, so_far_++});
     try {
-        http::start(*connection);
+        connection->start();
     } catch (...) {
-        http::close(*connection);  // frees its place
+        connection->close();  // frees its place
         throw;
     }
 }
 
 Result<void> Listener::make_room(std::string const& peer) {
-    auto const from_peer = by_peer_.find(peer);
-    auto const count = from_peer == by_peer_.end() ? 0 : from_peer->second;
-    PlaceLimits const limits{limits_.connections_max, limits_.connections_per_peer_max};
-    if (connections_.size() < limits.all && count < limits.each) return {};
     std::vector<Place> taken;
     taken.reserve(connections_.size());
     for (auto const& [key, kept] : connections_)
-        taken.push_back({peer_key(http::peer(*key)), kept.number, standing(*key).idle});
-    VFMGR_TRY(auto const leaves, find_place(taken, peer, limits));
+        taken.push_back({peer_key(kept.peer), kept.number, key->standing().idle});
+    VFMGR_TRY(auto const leaves, find_place(taken, peer, limits_));
     for (auto const& [key, kept] : connections_) {
         if (kept.number != leaves) continue;
         auto const connection = kept.connection;  // it removes itself from the map
-        give_way(*connection,
-                 refusal_text({Problem::unavailable,
-                               "this connection was closed to make room for one that waited",
-                               "connect again"}));
+        connection->give_way(refusal_text(
+            {Problem::unavailable, "this connection was closed to make room for one that waited",
+             "connect again"}));
         break;
     }
     return {};
@@ -224,8 +216,8 @@ Result<void> Listener::make_room(std::string const& peer) {
 Result<void> Listener::admit_by_name(std::string const& peer) {
     std::vector<std::string> strangers;
     for (auto const& [key, kept] : connections_) {
-        auto const other = peer_key(http::peer(*key));
-        if (!standing(*key).stranger)
+        auto const other = peer_key(kept.peer);
+        if (!key->standing().stranger)
             known_.remember(other);
         else if (!known_.contains(other))
             strangers.push_back(other);
@@ -234,16 +226,14 @@ Result<void> Listener::admit_by_name(std::string const& peer) {
 }
 
 void Listener::forget(Connection const& connection) {
-    auto const key = peer_key(peer(connection));
-    if (tls_ && !standing(connection).stranger) known_.remember(key);
-    if (--by_peer_[key] == 0) by_peer_.erase(key);
-    connections_.erase(&connection);
+    auto const kept = connections_.extract(&connection);
+    if (tls_ && !connection.standing().stranger) known_.remember(peer_key(kept.mapped().peer));
     if (connections_.empty()) on_empty_();
 }
 
 void Listener::close() {
     stop_accepting();
-    for (auto const& [key, kept] : std::map(connections_)) http::close(*kept.connection);
+    for (auto const& [key, kept] : std::map(connections_)) kept.connection->close();
 }
 
 void Listener::stop_accepting() {
@@ -254,13 +244,13 @@ void Listener::stop_accepting() {
 
 void Listener::finish(Finish when) {
     stop_accepting();
-    for (auto const& [key, kept] : std::map(connections_)) http::finish(*kept.connection, when);
+    for (auto const& [key, kept] : std::map(connections_)) kept.connection->finish(when);
 }
 
 void Listener::cut_vsock(std::uint32_t cid) {
     for (auto const& [key, kept] : std::map(connections_))
-        if (auto const* guest = std::get_if<VsockPeer>(&peer(*key)); guest && guest->cid == cid)
-            http::close(*kept.connection);
+        if (auto const* guest = std::get_if<VsockPeer>(&kept.peer); guest && guest->cid == cid)
+            kept.connection->close();
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 #include <future>
 #include <nlohmann/json.hpp>
 
-#include "api/http/known_peers.hpp"
+#include "api/http/places.hpp"
 #include "tests/unit/api/http/harness.hpp"
 
 namespace vfmgr::http {

@@ -9,13 +9,11 @@
 namespace vfmgr::http {
 namespace {
 
-constexpr PlaceLimits usual{256, 32};
-
 // A listener's connections as peers come and stay, decided by find_place().
 struct Door {
     std::vector<Place> taken;
     std::uint64_t so_far = 0;
-    PlaceLimits limits = usual;
+    Limits limits{};
 
     // Returns whether the peer got a place.
     bool come(std::string const& peer, bool idle) {
@@ -23,7 +21,7 @@ struct Door {
         if (!room) return false;
         if (*room) std::erase_if(taken, [&](Place const& one) { return one.number == **room; });
         taken.push_back({peer, so_far++, idle});
-        EXPECT_LE(taken.size(), limits.all);
+        EXPECT_LE(taken.size(), limits.connections_max);
         return true;
     }
     [[nodiscard]] std::size_t of(std::string const& peer) const {
@@ -69,7 +67,7 @@ TEST(Places, WhoHasTheMostGivesOneUp) {
 TEST(Places, OneAskerHasItsShareAndNoMore) {
     Door door;
     for (int i = 0; i < 32; ++i) ASSERT_TRUE(door.come(vm(3), false));
-    auto const refused = find_place(door.taken, vm(3), usual);
+    auto const refused = find_place(door.taken, vm(3), Limits{});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::unavailable);
     EXPECT_NE(refused.error().detail.find("cid:3"), std::string::npos);
@@ -80,10 +78,10 @@ TEST(Places, TheOldestIdleOneGoesFirst) {
     Door door;
     ASSERT_TRUE(door.come(vm(3), false));
     for (int i = 0; i < 31; ++i) ASSERT_TRUE(door.come(vm(3), true));
-    EXPECT_EQ(find_place(door.taken, vm(3), usual).value(), std::optional<std::uint64_t>(1));
+    EXPECT_EQ(find_place(door.taken, vm(3), Limits{}).value(), std::optional<std::uint64_t>(1));
     // Another peer's, too, though a busy one is older; never one of a peer with no more than its
     // own.
-    door.limits = {33, 32};
+    door.limits.connections_max = 33;
     ASSERT_TRUE(door.come(vm(4), true));
     EXPECT_EQ(find_place(door.taken, vm(5), door.limits).value(), std::optional<std::uint64_t>(1));
 }
@@ -91,8 +89,8 @@ TEST(Places, TheOldestIdleOneGoesFirst) {
 TEST(Places, NoneIsTakenWhileThereIsRoom) {
     Door door;
     for (int i = 0; i < 31; ++i) ASSERT_TRUE(door.come(vm(3), true));
-    EXPECT_EQ(find_place(door.taken, vm(3), usual).value(), std::optional<std::uint64_t>());
-    EXPECT_EQ(find_place({}, vm(3), usual).value(), std::optional<std::uint64_t>());
+    EXPECT_EQ(find_place(door.taken, vm(3), Limits{}).value(), std::optional<std::uint64_t>());
+    EXPECT_EQ(find_place({}, vm(3), Limits{}).value(), std::optional<std::uint64_t>());
 }
 
 }  // namespace
