@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "api/http/http.hpp"
-#include "service/auth/principal.hpp"
+#include "api/types/daemon.hpp"
 #include "service/rate_limit.hpp"
 
 namespace vfmgr {

@@ -5,31 +5,33 @@
 #include <grp.h>
 
 #include <algorithm>
+#include <span>
 
-#include "service/auth/token.hpp"
+#include "api/os/random.hpp"
+#include "vfmgr/proof/random_payload.hpp"
 
 namespace vfmgr {
 namespace {
 
 constexpr char const* make_a_token = "create one on the host: vfctl token create";
 
-Result<Principal> by_token(std::string_view authorization, TokenLookup const& find_token,
-                           Time now) {
+Result<Principal> by_token(std::string_view authorization,
+                           std::map<std::string, Token> const& tokens, Time now) {
     auto const secret = http::bearer_token(authorization);
     if (secret.empty())
         return fail(Problem::unauthorized,
                     "the Authorization header is not 'Bearer' and a vfmgr token", make_a_token);
-    auto const sha256 = token_sha256(secret);
-    VFMGR_TRY(std::optional<KnownToken> const token, find_token(sha256));
-    if (!token || !same_digest(token->sha256, sha256))
+    auto const found = tokens.find(token_sha256(secret));
+    auto const role = found == tokens.end() ? std::nullopt : enum_value<Role>(found->second.role);
+    if (!role)
         return fail(Problem::unauthorized, "this token is not known: it is wrong, or was revoked",
                     make_a_token);
-    if (token->expires_at && *token->expires_at <= now)
-        return fail(
-            Problem::unauthorized,
-            fmt::format("token {} expired at {}", token->id, to_rfc3339(*token->expires_at)),
-            make_a_token);
-    return Principal{"token:" + token->id, token->role};
+    auto const& token = found->second;
+    if (token.expires_at && *token.expires_at <= now)
+        return fail(Problem::unauthorized,
+                    fmt::format("token {} expired at {}", token.id, to_rfc3339(*token.expires_at)),
+                    make_a_token);
+    return Principal{"token:" + token.id, *role};
 }
 
 Result<Principal> by_credentials(http::UnixPeer const& peer, RoleRules const& rules) {
@@ -80,14 +82,25 @@ ResolvedRoles resolve_roles(std::map<std::string, Role> const& groups,
     return resolved;
 }
 
+NewToken make_token() {
+    NewToken token{"vfm_" + random_hex(32), random_hex(4), {}};
+    token.sha256 = token_sha256(token.secret);
+    return token;
+}
+
+std::string token_sha256(std::string_view secret) {
+    return verify::digest_hex("", std::as_bytes(std::span(secret)));
+}
+
 Result<Principal> authenticate(http::Peer const& peer,
                                std::map<std::string, std::string> const& headers,
-                               RoleRules const& rules, TokenLookup const& find_token, Time now) {
+                               RoleRules const& rules, std::map<std::string, Token> const& tokens,
+                               Time now) {
     if (std::holds_alternative<http::VsockPeer>(peer))
         return fail(Problem::forbidden, "a VM has no access to this API",
                     "use it from the host, or over TLS with a token");
     if (auto const header = headers.find("authorization"); header != headers.end())
-        return by_token(header->second, find_token, now);
+        return by_token(header->second, tokens, now);
     if (auto const* local = std::get_if<http::UnixPeer>(&peer))
         return by_credentials(*local, rules);
     return fail(Problem::unauthorized, "this request has no token", make_a_token);

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps a connection and its headers to a name and a role. Values and pure functions, except
-// resolve_roles(); any thread.
+// Maps a connection and its headers to a name and a role: by the unix socket's user, or by a bearer
+// token. Values and pure functions, except resolve_roles() and make_token(); any thread.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "api/http/http.hpp"
+#include "api/types/daemon.hpp"
 #include "api/types/time.hpp"
-#include "service/auth/principal.hpp"
+#include "vfmgr/store/store.hpp"
 
 namespace vfmgr {
+
+// The caller.
+struct Principal {
+    std::string name;  // "uid:0", "token:<id>"
+    Role role = Role::viewer;
+};
 
 // Roles of the unix socket's users. A user with several roles has the highest; uid 0 is always an
 // admin; a user with none may do nothing.
@@ -31,20 +36,21 @@ struct ResolvedRoles {
 [[nodiscard]] ResolvedRoles resolve_roles(std::map<std::string, Role> const& groups,
                                           std::map<std::uint32_t, Role> const& uids);
 
-// A token as stored.
-struct KnownToken {
-    std::string id;
-    std::string sha256;  // hex
-    Role role = Role::viewer;
-    std::optional<Time> expires_at;
+// 256 random bits after "vfm_". The secret is shown once, to its creator; only its SHA-256 is kept.
+struct NewToken {
+    std::string secret;  // "vfm_" and 64 hex digits
+    std::string id;      // 8 hex digits, random, not part of the secret
+    std::string sha256;  // of the secret, in hex
 };
-using TokenLookup = std::function<Result<std::optional<KnownToken>>(std::string const& sha256)>;
+[[nodiscard]] NewToken make_token();
+[[nodiscard]] std::string token_sha256(std::string_view secret);
 
-// The Authorization header decides if present, on any socket; otherwise the unix socket's peer
-// does. Errors never contain the secret. A guest (vsock) has no principal.
+// `tokens` are by the secret's SHA-256. The Authorization header decides if present, on any socket;
+// otherwise the unix socket's peer does. Errors never contain the secret. A guest (vsock) has no
+// principal.
 [[nodiscard]] Result<Principal> authenticate(http::Peer const& peer,
                                              std::map<std::string, std::string> const& headers,
-                                             RoleRules const& rules, TokenLookup const& find_token,
-                                             Time now);
+                                             RoleRules const& rules,
+                                             std::map<std::string, Token> const& tokens, Time now);
 
 }  // namespace vfmgr

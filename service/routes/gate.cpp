@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/routes/gate.hpp"
 
-#include "service/auth/authenticate.hpp"
 #include "service/log.hpp"
 
 namespace vfmgr {
@@ -9,16 +8,6 @@ namespace {
 
 // For each address or uid that fails to authenticate; beyond it, failures are counted, not logged.
 constexpr RateLimit failures{.burst = 60, .per_second = 1};
-
-Result<std::optional<KnownToken>> known_token(Engine const& engine, std::string const& sha256) {
-    auto const tokens = engine.snapshot().tokens;
-    auto const found = tokens->find(sha256);
-    if (found == tokens->end()) return std::nullopt;
-    auto const& token = found->second;
-    auto const role = enum_value<Role>(token.role);
-    if (!role) return std::nullopt;
-    return KnownToken{token.id, token.sha256, *role, token.expires_at};
-}
 
 // A request's path may be as long as its header.
 constexpr std::size_t action_bytes_logged = 256;
@@ -56,13 +45,6 @@ Gate api_gate(Config const& config, Engine const& engine, std::shared_ptr<AuditT
     for (auto const& group : roles.unknown_groups)
         log(Severity::warning, "this host has no such group, so no user gets its role",
             {{"group", group}});
-    auto authenticated = [rules = roles.rules, &engine,
-                          &clock](http::Request const& request) -> Result<Principal> {
-        return authenticate(
-            request.peer, request.headers, rules,
-            [&engine](std::string const& sha256) { return known_token(engine, sha256); },
-            clock.now());
-    };
     // Used on the io thread only.
     auto const limiter = [&clock](RateLimit limit) {
         return [limiter = std::make_shared<RateLimiter<std::string>>(limit),
@@ -72,7 +54,10 @@ Gate api_gate(Config const& config, Engine const& engine, std::shared_ptr<AuditT
         };
     };
     Gate gate;
-    gate.authenticate = std::move(authenticated);
+    gate.authenticate = [rules = roles.rules, &engine, &clock](http::Request const& request) {
+        auto const tokens = engine.snapshot().tokens;
+        return authenticate(request.peer, request.headers, rules, *tokens, clock.now());
+    };
     gate.take_change = limiter(config.changes);
     gate.take_failure = limiter(failures);
     gate.answered = [trail, &clock](Call const& call, http::Response const& response) {

@@ -14,7 +14,7 @@
 
 #include "api/http/http.hpp"
 #include "api/types/addresses.hpp"
-#include "service/auth/principal.hpp"
+#include "service/auth/authenticate.hpp"
 #include "vfmgr/engine/engine.hpp"
 
 namespace vfmgr {

@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 
-#include "service/auth/token.hpp"
 #include "service/routes/api.hpp"
 #include "tests/unit/vfmgr/engine/engine_bench.hpp"
 
