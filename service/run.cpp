@@ -127,7 +127,7 @@ GuestPlaneHooks guest_hooks(Asked const& asked, std::uint16_t echo_port) {
     };
     hooks.start_run = [asked](VmIdentity const& vm, RunTicket const& ticket) -> Result<void> {
         auto const now = asked.clock.now();
-        return asked.engine.begin_run(
+        return asked.engine.runs().begin_run(
             ticket.attachment, vm.uuid,
             {ticket.run, ticket.nonce, now, now + guest_run_time_max, ticket.profile, {}});
     };
@@ -136,7 +136,7 @@ GuestPlaneHooks guest_hooks(Asked const& asked, std::uint16_t echo_port) {
         log(Severity::info, "verification",
             {{"attachment", verification.attachment},
              {"verdict", std::string(enum_name(verification.verdict))}});
-        asked.engine.verification_done(verification);
+        asked.engine.runs().verification_done(verification);
     };
     return hooks;
 }
@@ -206,7 +206,7 @@ void follow_changes(Engine& engine, Serving const& serving, Clock& clock) {
             plane.cut(life.cid);
             server.cut_vsock(life.cid);
         }
-        engine.end_runs(runs_of(ended, now, before.at));
+        engine.runs().end_runs(runs_of(ended, now, before.at));
         if (!now.host->hypervisor.stale) before = {now.host, clock.now()};
         plane.changed();
         interop.observe_again();
@@ -300,7 +300,7 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     engine.on_operation(log_operation);
     follow_changes(engine, {plane, interop, server}, clock);
     engine.start_observing();
-    engine.start_schedule(schedule_hooks(plane));
+    engine.runs().start_schedule(schedule_hooks(plane));
     server.start();
     sd_notify(0, "READY=1");
     log(Severity::notice, "ready", {{"version", VFMGR_VERSION}});

@@ -7,7 +7,6 @@
 #include "api/os/random.hpp"
 #include "vfmgr/engine/engine.hpp"
 #include "vfmgr/engine/execute.hpp"
-#include "vfmgr/engine/firmware.hpp"
 #include "vfmgr/engine/revision.hpp"
 #include "vfmgr/engine/state.hpp"
 #include "vfmgr/plan/firmware.hpp"
@@ -24,10 +23,13 @@ Error no_attachment(std::string const& id) {
             "vfctl attachment list shows those of this host"};
 }
 
-template <class Key, class Value>
-std::uint64_t revision_of(std::map<Key, Value> const& all, Key const& key) {
-    auto const now = all.find(key);
-    return now == all.end() ? 0 : now->second.revision;
+// The work of an operation: it calls a method of one of the engine's parts.
+template <class Part, class... Parameters, class... Arguments>
+Operations::Work calling(Part& part, void (Part::*method)(Operation&, Parameters...),
+                         Arguments... arguments) {
+    return [&part, method, arguments...](Operation& running) {
+        (part.*method)(running, arguments...);
+    };
 }
 
 }  // namespace
@@ -60,10 +62,7 @@ struct Engine::Admitting {
             now != pfs.end() && now->second.spec == command.spec && plan.steps.empty();
         Admission admission{OperationKind::configure_pf, subject_of(command.pf), std::move(plan)};
         admission.revision = revision_of(pfs, command.pf);
-        if (!same)
-            admission.work = [&engine = engine, command, if_match = if_match](Operation& running) {
-                engine.pfs_.configure_pf(running, command, if_match);
-            };
+        if (!same) admission.work = calling(engine.pfs_, &Pfs::configure_pf, command, if_match);
         return admission;
     }
 
@@ -76,8 +75,7 @@ struct Engine::Admitting {
         return Admission{OperationKind::configure_pf,
                          subject_of(command.pf),
                          {},
-                         [&engine = engine, pf = command.pf, if_match = if_match](
-                             Operation& running) { engine.pfs_.forget_pf(running, pf, if_match); }};
+                         calling(engine.pfs_, &Pfs::forget_pf, command.pf, if_match)};
     }
 
     Result<Admission> operator()(Attach const& command) const {
@@ -86,9 +84,7 @@ struct Engine::Admitting {
         VFMGR_TRY(AttachmentPlan planned,
                   plan_attachment(host, state.desired(), id, command.spec, seed));
         Admission admission{OperationKind::attach, attachment_subject(id), std::move(planned.plan),
-                            [&engine = engine, id, spec = command.spec](Operation& running) {
-                                engine.attachments_.attach(running, id, spec);
-                            }};
+                            calling(engine.attachments_, &Attachments::attach, id, command.spec)};
         if (command.spec.verify == VerifyMode::required)
             admission.place.vm = planned.attachment.vm_uuid;
         admission.attachment = std::move(planned.attachment);
@@ -103,9 +99,7 @@ struct Engine::Admitting {
         return Admission{OperationKind::detach,
                          attachment_subject(command.attachment),
                          std::move(plan),
-                         [&engine = engine, id = command.attachment](Operation& running) {
-                             engine.attachments_.detach(running, id);
-                         },
+                         calling(engine.attachments_, &Attachments::detach, command.attachment),
                          detaching,
                          attachment->second};
     }
@@ -120,10 +114,7 @@ struct Engine::Admitting {
         return Admission{OperationKind::detach,
                          fmt::format("{}/vfs/{}", subject_of(command.vf.pf), command.vf.index),
                          std::move(plan),
-                         [&engine = engine, vf = command.vf](Operation& running) {
-                             engine.attachments_.lift(running, vf);
-                         },
-                         detaching};
+                         calling(engine.attachments_, &Attachments::lift, command.vf), detaching};
     }
 
     // Counts a request with nothing to set as a try, too: a client may request at every boot what
@@ -136,9 +127,7 @@ struct Engine::Admitting {
         if (admission.plan.steps.empty())
             admission.remembered = remembering(state.desired(), card, std::move(planned.tries));
         else
-            admission.work = [&engine = engine, command](Operation& running) {
-                engine.firmware_.configure_firmware(running, command);
-            };
+            admission.work = calling(engine.pfs_, &Pfs::configure_firmware, command);
         return admission;
     }
 
@@ -152,10 +141,7 @@ struct Engine::Admitting {
         Admission admission{OperationKind::add_rdma_link, "/v1/rdma-links/" + link.name,
                             std::move(plan)};
         admission.revision = revision_of(links, link.name);
-        if (!same)
-            admission.work = [&engine = engine, link, if_match = if_match](Operation& running) {
-                engine.links_.add_link(running, link, if_match);
-            };
+        if (!same) admission.work = calling(engine.links_, &Links::add_link, link, if_match);
         return admission;
     }
 
@@ -165,33 +151,25 @@ struct Engine::Admitting {
         VFMGR_TRY(Plan plan, plan_rdma_link_removal(host, state.desired(), what));
         return Admission{OperationKind::remove_rdma_link, "/v1/rdma-links/" + what.name,
                          std::move(plan),
-                         [&engine = engine, what, if_match = if_match](Operation& running) {
-                             engine.links_.remove_link(running, what, if_match);
-                         }};
+                         calling(engine.links_, &Links::remove_link, what, if_match)};
     }
 
     Result<Admission> operator()(EndGonePf const& command) const {
         VFMGR_TRY(Plan plan, plan_gone(host, state.desired(), command.pf));
         return Admission{OperationKind::end_gone_pf, subject_of(command.pf), std::move(plan),
-                         [&engine = engine, pf = command.pf](Operation& running) {
-                             engine.pfs_.end_gone(running, pf);
-                         }};
+                         calling(engine.pfs_, &Pfs::end_gone, command.pf)};
     }
 
     Result<Admission> operator()(ConfirmGonePf const& command) const {
         VFMGR_TRY(Plan plan, plan_gone_confirmed(host, state.desired(), command.pf));
         return Admission{OperationKind::confirm_gone_pf, subject_of(command.pf), std::move(plan),
-                         [&engine = engine, pf = command.pf](Operation& running) {
-                             engine.pfs_.confirm_gone(running, pf);
-                         }};
+                         calling(engine.pfs_, &Pfs::confirm_gone, command.pf)};
     }
 
     Result<Admission> operator()(RekeyPf const& command) const {
         VFMGR_TRY(RekeyPlan rekeying, plan_rekey(host, state.desired(), command.from, command.to));
         return Admission{OperationKind::rekey_pf, subject_of(command.from),
-                         std::move(rekeying.plan), [&engine = engine, command](Operation& running) {
-                             engine.pfs_.rekey(running, command);
-                         }};
+                         std::move(rekeying.plan), calling(engine.pfs_, &Pfs::rekey, command)};
     }
 
     Result<Admission> operator()(Verify const& command) const {
@@ -217,9 +195,7 @@ struct Engine::Admitting {
         return Admission{OperationKind::verify,
                          attachment_subject(command.attachment),
                          std::move(plan),
-                         [&engine = engine, command](Operation& running) {
-                             engine.attachments_.verify(running, command);
-                         },
+                         calling(engine.attachments_, &Attachments::verify, command),
                          {PlaceRequest::Work::none, attachment->second.vm_uuid},
                          attachment->second};
     }

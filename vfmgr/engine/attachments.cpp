@@ -8,7 +8,6 @@
 #include "api/os/random.hpp"
 #include "vfmgr/engine/attachments.hpp"
 #include "vfmgr/engine/identities.hpp"
-#include "vfmgr/engine/revision.hpp"
 #include "vfmgr/engine/state.hpp"
 #include "vfmgr/plan/links.hpp"
 

@@ -15,17 +15,15 @@ namespace vfmgr {
 // Queries another host's responder about itself: blocks for some seconds, on an operation's thread.
 using AskResponder = std::function<Result<ResponderInfo>(ResponderTarget const&)>;
 
-class Attachments {
+class Attachments : public EnginePart {
   public:
     // Submits a verification of the daemon's own; called on an operation's thread.
     using Submit = std::function<void(Verify const& command, std::string const& requested_by)>;
     Attachments(Operations& operations, Runs& runs, AskResponder ask_responder, Submit submit)
-        : operations_(operations),
+        : EnginePart(operations),
           runs_(runs),
           ask_responder_(std::move(ask_responder)),
           submit_(std::move(submit)) {}
-    Attachments(Attachments const&) = delete;
-    Attachments& operator=(Attachments const&) = delete;
 
     void attach(Operation& operation, std::string const& id, AttachmentSpec const& spec);
     void detach(Operation& operation, std::string const& id);
@@ -42,7 +40,6 @@ class Attachments {
                                     std::vector<std::string> residue) const;
 
   private:
-    [[nodiscard]] Seams const& seams() const { return operations_.seams(); }
     [[nodiscard]] Result<AttachmentPlan> begin_attachment(Operation& operation,
                                                           std::string const& id,
                                                           AttachmentSpec const& spec);
@@ -51,7 +48,6 @@ class Attachments {
                                                  DetachNotes const& notes) const;
     [[nodiscard]] Result<std::optional<RemoteEnd>> remote_end(Verify const& request) const;
 
-    Operations& operations_;
     Runs& runs_;
     AskResponder const ask_responder_;
     Submit const submit_;

@@ -19,7 +19,6 @@ Engine::Engine(Kernel& kernel, Hypervisor& hypervisor, std::unique_ptr<Control> 
       attachments_(operations_, runs_, std::move(ask_responder),
                    [this](auto const& command, auto const& who) { submit_own(command, who); }),
       pfs_(operations_, attachments_),
-      firmware_(operations_),
       repairs_(
           operations_, [this](auto const& command, auto const& who) { submit_own(command, who); },
           std::move(find_owners)),
@@ -38,7 +37,7 @@ Engine::~Engine() {
 void Engine::stop_waiting() {
     operations_.stop_waiting();
     observer_.stop();
-    stop_schedule();
+    runs_.stop_schedule();
     control_->expire_watches();
 }
 

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "vfmgr/engine/firmware.hpp"
 #include "vfmgr/engine/links.hpp"
 #include "vfmgr/engine/observer.hpp"
 #include "vfmgr/engine/pfs.hpp"
@@ -79,17 +78,7 @@ class Engine {
     // Deletes what the store need not keep any longer. A store that can't be written reports that
     // to clients that request a change.
     void prune();
-    // See Runs.
-    [[nodiscard]] Result<void> begin_run(std::string const& attachment, std::string const& vm_uuid,
-                                         PendingRun run) {
-        return runs_.begin_run(attachment, vm_uuid, std::move(run));
-    }
-    void verification_done(Verification verification) {
-        runs_.verification_done(std::move(verification));
-    }
-    void end_runs(std::vector<std::string> runs) { runs_.end_runs(std::move(runs)); }
-    void start_schedule(ScheduleHooks hooks) { runs_.start_schedule(std::move(hooks)); }
-    void stop_schedule() { runs_.stop_schedule(); }
+    [[nodiscard]] Runs& runs() { return runs_; }
 
   private:
     struct Admission;
@@ -108,7 +97,6 @@ class Engine {
     Runs runs_;
     Attachments attachments_;
     Pfs pfs_;
-    CardFirmware firmware_;
     Repairs repairs_;
     Links links_;
     Recovery recovery_;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changes a card's firmware settings: plans again under the claims of all of its ports, from what
 // the card reports then. The try is durable before the card is touched.
-#include "vfmgr/engine/firmware.hpp"
+#include "vfmgr/plan/firmware.hpp"
 
 #include <fmt/format.h>
 
+#include "vfmgr/engine/pfs.hpp"
 #include "vfmgr/engine/state.hpp"
-#include "vfmgr/plan/firmware.hpp"
 
 namespace vfmgr {
 
@@ -22,7 +22,7 @@ Batch remembering(DesiredState const& desired, FirmwareCard const& card, Firmwar
     return batch;
 }
 
-Result<Plan> CardFirmware::begin_firmware(Operation& operation, ChangeFirmware const& command) {
+Result<Plan> Pfs::begin_firmware(Operation& operation, ChangeFirmware const& command) {
     VFMGR_TRY(HostView const host, observe_for(seams(), std::nullopt));
     VFMGR_TRY(auto const cards, seams().kernel.read_firmware(command.card.pci));
     if (cards.size() != 1)
@@ -39,7 +39,7 @@ Result<Plan> CardFirmware::begin_firmware(Operation& operation, ChangeFirmware c
     });
 }
 
-void CardFirmware::configure_firmware(Operation& operation, ChangeFirmware const& command) {
+void Pfs::configure_firmware(Operation& operation, ChangeFirmware const& command) {
     auto const& functions = command.card.functions;
     operations_.run(operation, {functions.begin(), functions.end()}, [&]() -> Result<Batch> {
         VFMGR_TRY(Plan const plan, begin_firmware(operation, command));

@@ -7,15 +7,11 @@
 
 namespace vfmgr {
 
-class Links {
+class Links : public EnginePart {
   public:
     // Links are made on `trusted_netdevs` alone.
     Links(Operations& operations, Repairs& repairs, TrustedNetdevs trusted_netdevs)
-        : operations_(operations),
-          repairs_(repairs),
-          trusted_netdevs_(std::move(trusted_netdevs)) {}
-    Links(Links const&) = delete;
-    Links& operator=(Links const&) = delete;
+        : EnginePart(operations), repairs_(repairs), trusted_netdevs_(std::move(trusted_netdevs)) {}
 
     [[nodiscard]] TrustedNetdevs const& trusted_netdevs() const { return trusted_netdevs_; }
     void add_link(Operation& operation, SoftRdmaLink const& link, IfMatch if_match);
@@ -24,9 +20,6 @@ class Links {
     void repair_links(Control::State& state);
 
   private:
-    [[nodiscard]] Seams const& seams() const { return operations_.seams(); }
-
-    Operations& operations_;
     Repairs& repairs_;
     TrustedNetdevs const trusted_netdevs_;
 };

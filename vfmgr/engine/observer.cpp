@@ -70,7 +70,6 @@ bool Observer::after_observing(std::string const& client,
 }
 
 void Observer::run() {
-    auto const& seams = operations_.seams();
     std::unique_lock lock(mutex_);
     while (running_) {
         running_ = !stopping_;
@@ -79,19 +78,19 @@ void Observer::run() {
                                  awaiting.empty() && operations_.claims().taken_meanwhile().empty();
         now_ = at_once_ = false;
         lock.unlock();
-        auto const began = seams.clock.steady_now();
+        auto const began = seams().clock.steady_now();
         auto const observe = [&] {
             if (!is_observed) {
                 operations_.claims().observation_begins();
                 // An unreadable host stays published as it was; operations observe for themselves.
-                static_cast<void>(observe_for(seams, std::nullopt).has_value());
+                static_cast<void>(observe_for(seams(), std::nullopt).has_value());
             }
             judge_();
         };
         if (auto const bug = exception_of(observe))
-            seams.control.report_bug("an exception ended an observation of the host: " + *bug);
-        for (auto const& one : awaiting) seams.control.post(one.task);
-        auto const took = seams.clock.steady_now() - began;
+            seams().control.report_bug("an exception ended an observation of the host: " + *bug);
+        for (auto const& one : awaiting) seams().control.post(one.task);
+        auto const took = seams().clock.steady_now() - began;
         lock.lock();
         auto const asked = [this] { return !awaiting_.empty() || stopping_; };
         wake_.wait_for(lock, 5s, [&] { return now_ || asked(); });

@@ -15,13 +15,11 @@
 
 namespace vfmgr {
 
-class Observer {
+class Observer : public EnginePart {
   public:
     // `judge` is called after each observation, on the observer's thread.
     Observer(Operations& operations, std::function<void()> judge)
-        : operations_(operations), judge_(std::move(judge)) {}
-    Observer(Observer const&) = delete;
-    Observer& operator=(Observer const&) = delete;
+        : EnginePart(operations), judge_(std::move(judge)) {}
 
     // What was observed so far is judged first, if no change was reported since.
     void observed_already();
@@ -44,7 +42,6 @@ class Observer {
         std::string client;
         std::function<void(Control::State&)> task;
     };
-    Operations& operations_;
     std::function<void()> const judge_;
     std::mutex mutex_;
     std::condition_variable wake_;

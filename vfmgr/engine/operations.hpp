@@ -77,6 +77,20 @@ class Operations {
     std::size_t running_ = 0;  // mutex_
 };
 
+// What each part of the engine has: the operations, and what they work with.
+class EnginePart {
+  public:
+    EnginePart(EnginePart const&) = delete;
+    EnginePart& operator=(EnginePart const&) = delete;
+
+  protected:
+    explicit EnginePart(Operations& operations) : operations_(operations) {}
+    ~EnginePart() = default;
+    [[nodiscard]] Seams const& seams() const { return operations_.seams(); }
+
+    Operations& operations_;
+};
+
 [[nodiscard]] Operation new_operation(OperationKind kind, std::string subject, Time now);
 // "/v1/pfs/0000:01:00.0", "/v1/attachments/3f9c2b1d": subjects of operations.
 [[nodiscard]] std::string subject_of(PciAddress const& pf);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PFs: their specs, their identities, and what becomes of what is stored of one that is gone or has
-// moved. Each method is the body of an operation and runs on its thread, unless it takes a
-// Control::State. Owned by the engine.
+// PFs: their specs, their cards' firmware, their identities, and what becomes of what is stored of
+// one that is gone or has moved. Each method is the body of an operation and runs on its thread,
+// unless it takes a Control::State. Owned by the engine.
 #pragma once
 
 #include <vector>
@@ -11,14 +11,14 @@
 
 namespace vfmgr {
 
-class Pfs {
+class Pfs : public EnginePart {
   public:
     Pfs(Operations& operations, Attachments& attachments)
-        : operations_(operations), attachments_(attachments) {}
-    Pfs(Pfs const&) = delete;
-    Pfs& operator=(Pfs const&) = delete;
+        : EnginePart(operations), attachments_(attachments) {}
 
     void configure_pf(Operation& operation, ReplacePfSpec const& command, IfMatch if_match);
+    // Plans again under the claims of all of the card's ports, from what it reports then.
+    void configure_firmware(Operation& operation, ChangeFirmware const& command);
     void forget_pf(Operation& operation, PciAddress const& pf, IfMatch if_match);
     void end_gone(Operation& operation, PciAddress const& pf);
     void confirm_gone(Operation& operation, PciAddress const& pf);
@@ -28,15 +28,18 @@ class Pfs {
     void learn_identities(Control::State& state);
 
   private:
-    [[nodiscard]] Seams const& seams() const { return operations_.seams(); }
+    [[nodiscard]] Result<Plan> begin_firmware(Operation& operation, ChangeFirmware const& command);
     [[nodiscard]] Result<RekeyPlan> begin_rekey(Operation& operation, RekeyPf const& command,
                                                 std::vector<PfMove> const& claimed);
 
-    Operations& operations_;
     Attachments& attachments_;
 };
 
 // A PF with attachments or quarantines is not removed: cleaning them needs its stored state.
 [[nodiscard]] Result<void> check_unused(DesiredState const& desired, PciAddress const& pf);
+// Stores how often a card's settings were tried, as far as that is news: what never holds is not
+// set for ever.
+[[nodiscard]] Batch remembering(DesiredState const& desired, FirmwareCard const& card,
+                                FirmwareTries tries);
 
 }  // namespace vfmgr

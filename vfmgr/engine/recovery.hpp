@@ -12,12 +12,10 @@
 
 namespace vfmgr {
 
-class Recovery {
+class Recovery : public EnginePart {
   public:
     Recovery(Operations& operations, Attachments& attachments)
-        : operations_(operations), attachments_(attachments) {}
-    Recovery(Recovery const&) = delete;
-    Recovery& operator=(Recovery const&) = delete;
+        : EnginePart(operations), attachments_(attachments) {}
 
     // Runs before anything is served: observes, and takes the claims of the operations that were
     // cut short. They end afterwards, those of each PF separately, and `ended` is called with each,
@@ -29,7 +27,6 @@ class Recovery {
     void recover_from(Operation& operation, std::string const& exception);
 
   private:
-    [[nodiscard]] Seams const& seams() const { return operations_.seams(); }
     void recover_group(std::vector<UnfinishedOperation>& group, ClaimKeys const& claimed,
                        Recovered const& ended);
     // Makes the operation's error; `end` describes what became of its changes.
@@ -39,7 +36,6 @@ class Recovery {
     [[nodiscard]] std::vector<std::string> undo_here(Operation& operation,
                                                      std::vector<JournalRecord> records);
 
-    Operations& operations_;
     Attachments& attachments_;
     // Keys that recovery claims, and the operation whose end frees them. Control thread only.
     std::map<ClaimKey, std::string> recovering_;

@@ -19,14 +19,12 @@ namespace vfmgr {
 // for all PFs. Blocks for a moment, on the observer's thread, when there is new drift.
 using FindOwners = std::function<OwnersOfPfs(std::vector<PfInfo> const&)>;
 
-class Repairs {
+class Repairs : public EnginePart {
   public:
     Repairs(Operations& operations, Attachments::Submit submit, FindOwners find_owners)
-        : operations_(operations),
+        : EnginePart(operations),
           submit_(std::move(submit)),
           find_owners_(std::move(find_owners)) {}
-    Repairs(Repairs const&) = delete;
-    Repairs& operator=(Repairs const&) = delete;
 
     // Finds drift that no running operation explains.
     [[nodiscard]] DriftWatch::Observed observe_drift();
@@ -38,7 +36,6 @@ class Repairs {
     bool begin_repair(Control::State& state, HostView const& host, Repair repair);
 
   private:
-    [[nodiscard]] Seams const& seams() const { return operations_.seams(); }
     void repair_drift_of(Control::State& state, HostView const& host, PciAddress const& pf,
                          DriftWatch::Observed const& observed);
     void close_again(Control::State& state, HostView const& host, PciAddress const& pf,
@@ -53,7 +50,6 @@ class Repairs {
     void do_repair(Operation& operation, Repair const& repair);
     [[nodiscard]] Result<void> plan_and_do(Operation& operation, Repair const& repair);
 
-    Operations& operations_;
     Attachments::Submit const submit_;
     FindOwners const find_owners_;
     RepairPace pace_;                       // control thread only

@@ -14,11 +14,9 @@
 
 namespace vfmgr {
 
-class Runs {
+class Runs : public EnginePart {
   public:
-    explicit Runs(Operations& operations) : operations_(operations) {}
-    Runs(Runs const&) = delete;
-    Runs& operator=(Runs const&) = delete;
+    explicit Runs(Operations& operations) : EnginePart(operations) {}
 
     // Begins a run that the guest of `vm_uuid` requested. The run is over at its end, reported or
     // not.
@@ -39,7 +37,6 @@ class Runs {
     void stop_schedule();
 
   private:
-    [[nodiscard]] Seams const& seams() const { return operations_.seams(); }
     void start_run(Control::State& state, std::string const& id, PendingRun run);
     // Called before another run begins: one verdict of each attachment may wait for the disk, and
     // none is dropped for another.
@@ -53,7 +50,6 @@ class Runs {
     void await_schedule();
     [[nodiscard]] bool schedule_changed(Control::State const& state) const;
 
-    Operations& operations_;
     // By attachment: its state when it was proved, with a verdict that could not be stored so far.
     // Control thread only.
     std::map<std::string, Attachment> unwritten_;

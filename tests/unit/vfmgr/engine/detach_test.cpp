@@ -32,7 +32,7 @@ struct DetachTest : testing::Test {
         report.attachment = attachment;
         report.run = run;
         report.verdict = Verdict::pass;
-        bench.engine.verification_done(std::move(report));
+        bench.engine.runs().verification_done(std::move(report));
     }
 };
 

@@ -183,7 +183,7 @@ TEST_F(EngineTest, AReportForAnotherRunIsNotThisOnes) {
     forged.attachment = id;
     forged.run = "0123456789abcdef";
     forged.verdict = Verdict::pass;
-    bench.engine.verification_done(forged);
+    bench.engine.runs().verification_done(forged);
     auto const proved = bench.run(Verify{id, 1});
     EXPECT_EQ(proved.problem->problem, Problem::timed_out);
     EXPECT_FALSE(bench.desired().attachments.at(id).verification);

@@ -31,14 +31,14 @@ struct RunTest : testing::Test {
     }
     [[nodiscard]] Result<void> begin(std::string const& run, char const* vm = vm1) {
         auto const now = clock.now();
-        return bench.engine.begin_run(id, vm, {run, "nonce", now, now + 10min, {}, {}});
+        return bench.engine.runs().begin_run(id, vm, {run, "nonce", now, now + 10min, {}, {}});
     }
     void report(std::string const& run) {
         Verification report;
         report.attachment = id;
         report.run = run;
         report.verdict = Verdict::pass;
-        bench.engine.verification_done(std::move(report));
+        bench.engine.runs().verification_done(std::move(report));
     }
     // A watcher leaves a deadline's work to a task.
     void settle() {

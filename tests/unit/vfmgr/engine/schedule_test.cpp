@@ -37,8 +37,9 @@ struct ScheduleTest : testing::Test {
     void open() {
         bench.reset();
         bench = std::make_unique<Bench>(kernel, hypervisor, folder.path(), AskResponder{}, clock);
-        bench->engine.start_schedule({[this](std::string const&) { return guest_waits; },
-                                      [this](ScheduledRun const& run) { told_.push_back(run); }});
+        bench->engine.runs().start_schedule(
+            {[this](std::string const&) { return guest_waits; },
+             [this](ScheduledRun const& run) { told_.push_back(run); }});
     }
     std::string attach(std::uint16_t vf, std::uint32_t every_seconds) {
         auto spec = ask();
@@ -83,7 +84,7 @@ struct ScheduleTest : testing::Test {
                        {{"bandwidth_mbps", mbps}},
                        "bytes differ",
                        "see there"}};
-        bench->engine.verification_done(done);
+        bench->engine.runs().verification_done(done);
         settle();
     }
 };
@@ -299,7 +300,7 @@ TEST_F(ScheduleTest, WhatIsDetachedIsNotVerified) {
 
 TEST_F(ScheduleTest, AStoppedScheduleBeginsNothing) {
     attach(0, 60);
-    bench->engine.stop_schedule();
+    bench->engine.runs().stop_schedule();
     pass(60s);
     EXPECT_THAT(runs(), IsEmpty());
 }
@@ -310,7 +311,7 @@ struct RealSchedule : ScheduleTest {
         ScheduleTest::SetUp();
         bench.reset();
         bench = std::make_unique<Bench>(kernel, hypervisor, folder.path());
-        bench->engine.start_schedule(
+        bench->engine.runs().start_schedule(
             {[](std::string const&) { return true; }, [](ScheduledRun const&) {}});
     }
 };
