@@ -86,26 +86,16 @@ struct Range {
     std::int64_t high;
 };
 
-std::string whole_number(toml::node const& node, Range range,
-                         std::function<void(std::int64_t)> const& set) {
-    auto const value = node.value_exact<std::int64_t>();
-    if (!value || *value < range.low || *value > range.high)
-        return fmt::format("must be a whole number from {} to {}", range.low, range.high);
-    set(*value);
-    return {};
-}
+constexpr Range seconds{1, 3600};
 
 template <class T>
 Setter integer(T& out, Range range) {
-    return [&out, range](toml::node const& node) {
-        return whole_number(node, range, [&](std::int64_t value) { out = static_cast<T>(value); });
-    };
-}
-
-Setter seconds(std::chrono::seconds& out) {
-    return [&out](toml::node const& node) {
-        return whole_number(node, {1, 3600},
-                            [&](std::int64_t value) { out = std::chrono::seconds(value); });
+    return [&out, range](toml::node const& node) -> std::string {
+        auto const value = node.value_exact<std::int64_t>();
+        if (!value || *value < range.low || *value > range.high)
+            return fmt::format("must be a whole number from {} to {}", range.low, range.high);
+        out = static_cast<T>(*value);
+        return {};
     };
 }
 
@@ -181,11 +171,11 @@ class FileReader {
              {"header_bytes_max", integer(limits.header_bytes_max, {1024, 1024 * 1024})},
              {"connections_max", integer(limits.connections_max, {1, 65536})},
              {"connections_per_peer_max", integer(limits.connections_per_peer_max, {1, 65536})},
-             {"read_seconds_max", seconds(limits.read_seconds_max)},
-             {"idle_seconds_max", seconds(limits.idle_seconds_max)},
-             {"answer_seconds_max", seconds(limits.answer_seconds_max)},
+             {"read_seconds_max", integer(limits.read_seconds_max, seconds)},
+             {"idle_seconds_max", integer(limits.idle_seconds_max, seconds)},
+             {"answer_seconds_max", integer(limits.answer_seconds_max, seconds)},
              {"strangers_per_peer_max", integer(limits.strangers_per_peer_max, {1, 65536})},
-             {"first_request_seconds_max", seconds(limits.first_request_seconds_max)},
+             {"first_request_seconds_max", integer(limits.first_request_seconds_max, seconds)},
              {"changes_burst", integer(config_.changes.burst, {1, 1'000'000})},
              {"changes_per_second", integer(config_.changes.per_second, {1, 1'000'000})}});
     }
