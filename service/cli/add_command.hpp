@@ -5,26 +5,30 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "service/cli/session.hpp"
 
 namespace vfmgr {
 
-// Runs `run(options, arguments...)` if the user chose the command.
+// Adds a command that runs `run(options, arguments...)` if the user chooses it. Returns it with its
+// arguments, whose values are those of absent options so far.
 template <class Run, class... Arguments>
-void on_chosen(CLI::App& command, Session& session, Run run,
-               std::shared_ptr<Arguments>... arguments) {
-    command.callback([&session, run, arguments...] {
-        session.run = [&session, run, arguments...] { return run(session.options, *arguments...); };
-    });
-}
-
-template <class Run>
-CLI::App* add_command(CLI::App& parent, Session& session, std::string const& verb,
-                      std::string const& help, Run run) {
+std::tuple<CLI::App*, Arguments&...> add_command(CLI::App& parent, Session& session,
+                                                 std::string const& verb, std::string const& help,
+                                                 Run run, Arguments... absent) {
     auto* const command = parent.add_subcommand(verb, help)->fallthrough();
-    on_chosen(*command, session, run);
-    return command;
+    auto const all = std::make_shared<std::tuple<Arguments...>>(std::move(absent)...);
+    command->callback([&session, run, all] {
+        session.run = [&session, run, all] {
+            return std::apply([&](auto const&... each) { return run(session.options, each...); },
+                              *all);
+        };
+    });
+    return std::apply(
+        [&](auto&... each) { return std::tuple<CLI::App*, Arguments&...>(command, each...); },
+        *all);
 }
 
 struct Named {
@@ -34,15 +38,15 @@ struct Named {
 inline Named const attachment_or_vm{"ID", "ID of the attachment, or the VM that has it"};
 inline Named const pf_by_any_name{"PF", "PCI address or netdev"};
 
-// A command whose only argument names what it is about.
-template <class Run>
-CLI::App* add_named(CLI::App& parent, Session& session, std::string const& verb,
-                    std::string const& help, Named const& named, Run run) {
-    auto* const command = parent.add_subcommand(verb, help)->fallthrough();
-    auto const text = std::make_shared<std::string>();
-    command->add_option(named.name, *text, named.help)->required();
-    on_chosen(*command, session, run, text);
-    return command;
+// The same for a command whose first argument names what it is about.
+template <class Run, class... More>
+std::tuple<CLI::App*, std::string&, More&...> add_named(CLI::App& parent, Session& session,
+                                                        std::string const& verb,
+                                                        std::string const& help, Named const& named,
+                                                        Run run, More... absent) {
+    auto added = add_command(parent, session, verb, help, run, std::string(), std::move(absent)...);
+    std::get<0>(added)->add_option(named.name, std::get<1>(added), named.help)->required();
+    return added;
 }
 
 // A command that only has others under it.

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <fstream>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "api/types/attachment.hpp"
@@ -179,30 +178,28 @@ void add_settings(CLI::App& command, AttachArguments& arguments) {
 }
 
 void add_attach(CLI::App& app, Session& session) {
-    auto* const command =
-        app.add_subcommand("attach", "attach a VF to a VM; --verify proves RDMA over it")
-            ->fallthrough();
-    auto const arguments = std::make_shared<AttachArguments>();
-    command->add_option("VM", arguments->vm, "name or UUID")->required();
-    command->add_option("--pf", arguments->pf, "PCI address or netdev")->required();
-    command->add_option("--vf", arguments->vf, "number of the VF (default: any free one)");
-    command->add_option("--network", arguments->network,
+    auto const [command, arguments] =
+        add_command(app, session, "attach", "attach a VF to a VM; --verify proves RDMA over it",
+                    attach, AttachArguments{});
+    command->add_option("VM", arguments.vm, "name or UUID")->required();
+    command->add_option("--pf", arguments.pf, "PCI address or netdev")->required();
+    command->add_option("--vf", arguments.vf, "number of the VF (default: any free one)");
+    command->add_option("--network", arguments.network,
                         "network of the PF that gives the VF its address");
-    command->add_option("--address", arguments->address,
+    command->add_option("--address", arguments.address,
                         "address of the VF in the network (default: the first free one)");
-    add_settings(*command, *arguments);
-    command->add_option("--persistence", arguments->persistence,
+    add_settings(*command, arguments);
+    command->add_option("--persistence", arguments.persistence,
                         "auto, live (running VM only) or config (persistent XML only)");
-    command->add_flag("--verify", arguments->verify,
+    command->add_flag("--verify", arguments.verify,
                       "undo the attach unless the VM proves RDMA over the VF");
-    command->add_option("--verify-timeout", arguments->verify_timeout_seconds,
+    command->add_option("--verify-timeout", arguments.verify_timeout_seconds,
                         "seconds to wait for the proof");
-    command->add_option("--verify-profile", arguments->verify_profile, "quick, default or deep");
+    command->add_option("--verify-profile", arguments.verify_profile, "quick, default or deep");
     command->add_option(
-        "--verify-every", arguments->verify_every_seconds,
+        "--verify-every", arguments.verify_every_seconds,
         "repeat the proof at this interval in seconds, at least 60 (default: never)");
     add_verbose(*command, session);
-    on_chosen(*command, session, attach, arguments);
 }
 
 void add_verify_options(CLI::App& command, VerifyArguments& arguments) {
@@ -228,19 +225,16 @@ void add_attachment_commands(CLI::App& app, Session& session) {
     add_attach(app, session);
     add_named(app, session, "detach", "detach a VF from a VM, reset it and verify that it is clean",
               attachment_or_vm, detach);
-    auto const arguments = std::make_shared<VerifyArguments>();
-    auto* const verify_command =
+    auto const [verify_command, verified, arguments] =
         add_named(app, session, "verify", "prove RDMA over an attached VF again", attachment_or_vm,
-                  [arguments](Options const& options, std::string const& name) {
-                      return verify(options, name, *arguments);
-                  });
-    add_verify_options(*verify_command, *arguments);
+                  verify, VerifyArguments{});
+    add_verify_options(*verify_command, arguments);
     add_verbose(*verify_command, session);
 
     auto* const attachment =
         add_group(app, "attachment", "show attachments: which VM has which VF");
     add_command(*attachment, session, "list", "list all attachments", list_attachments);
-    auto* const show_command =
+    auto const [show_command, shown] =
         add_named(*attachment, session, "show", "show one attachment with its verification",
                   attachment_or_vm, show_attachment);
     add_verbose(*show_command, session);

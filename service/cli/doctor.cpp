@@ -7,7 +7,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fstream>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "api/types/json.hpp"
@@ -112,26 +111,21 @@ Result<void> support_bundle(Options const& options, std::string const& file, boo
 }  // namespace
 
 void add_doctor_commands(CLI::App& app, Session& session) {
-    auto* const command =
-        app.add_subcommand("doctor", "check whether this host is ready, and show the remedies")
-            ->fallthrough();
-    auto const arguments = std::make_shared<DoctorArguments>();
-    command->add_option("--symptom", arguments->symptom,
+    auto const [command, arguments] = add_command(
+        app, session, "doctor", "check whether this host is ready, and show the remedies", doctor,
+        DoctorArguments{});
+    command->add_option("--symptom", arguments.symptom,
                         "show only checks that may explain this symptom, up to the cause");
-    add_source_options(*command, arguments->source);
-    command->add_flag("--all", arguments->all, "show the checks that pass, too");
-    command->add_flag("--rules", arguments->rules,
+    add_source_options(*command, arguments.source);
+    command->add_flag("--all", arguments.all, "show the checks that pass, too");
+    command->add_flag("--rules", arguments.rules,
                       "list the checks and their sources; check nothing");
-    on_chosen(*command, session, doctor, arguments);
 
-    auto* const bundle =
-        app.add_subcommand("support-bundle", "write what the checks read to a file, for support")
-            ->fallthrough();
-    auto const file = std::make_shared<std::string>();
-    auto const local = std::make_shared<bool>(false);
-    bundle->add_option("FILE", *file, "file to write; - for standard output")->required();
-    bundle->add_flag("--local", *local, "read the host directly, without the daemon");
-    on_chosen(*bundle, session, support_bundle, file, local);
+    auto const [bundle, file, local] = add_command(
+        app, session, "support-bundle", "write what the checks read to a file, for support",
+        support_bundle, std::string(), false);
+    bundle->add_option("FILE", file, "file to write; - for standard output")->required();
+    bundle->add_flag("--local", local, "read the host directly, without the daemon");
 }
 
 }  // namespace vfmgr

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "api/types/json.hpp"
@@ -175,15 +174,12 @@ Result<void> set_firmware(Options const& options, std::vector<std::string> const
 }
 
 void add_set_firmware(CLI::App& firmware, Session& session) {
-    auto* const command =
-        firmware.add_subcommand("set", "change settings, on several cards by one plan")
-            ->fallthrough();
-    auto const words = std::make_shared<std::vector<std::string>>();
-    auto const reboots = std::make_shared<bool>(false);
-    command->add_option("WORDS", *words, "PF… NAME=VALUE…")->required();
-    command->add_flag("--reboot", *reboots,
+    auto const [command, words, reboots] =
+        add_command(firmware, session, "set", "change settings, on several cards by one plan",
+                    set_firmware, std::vector<std::string>(), false);
+    command->add_option("WORDS", words, "PF… NAME=VALUE…")->required();
+    command->add_flag("--reboot", reboots,
                       "reboot this host when all cards have their settings and no VM has a VF");
-    on_chosen(*command, session, set_firmware, words, reboots);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 // The host's end for rping, ibv_rc_pingpong and perftest in a VM.
 #include <fmt/format.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "api/types/rdma.hpp"
@@ -71,18 +70,15 @@ Result<void> close_interop(Options const& options, std::string const& name) {
 void add_interop_commands(CLI::App& app, Session& session) {
     auto* const interop =
         add_group(app, "interop", "serve rping, ibv_rc_pingpong and perftest for a VM");
-    auto const arguments = std::make_shared<OpenArguments>();
-    auto* const open =
+    auto const [open, opened, arguments] =
         add_named(*interop, session, "open", "serve them for a limited time", attachment_or_vm,
-                  [arguments](Options const& options, std::string const& name) {
-                      return open_interop(options, name, *arguments);
-                  });
-    open->add_option("--seconds", arguments->seconds,
+                  open_interop, OpenArguments{});
+    open->add_option("--seconds", arguments.seconds,
                      "how long to serve them, at most 3600 (default: 600)");
-    open->add_option("--test", arguments->test,
+    open->add_option("--test", arguments.test,
                      "one_sided (ib_write_bw, ib_read_bw, ib_read_lat; the default), send "
                      "(ib_send_bw), send_echo (ib_send_lat), write_echo (ib_write_lat)");
-    open->add_option("--message-bytes", arguments->message_bytes,
+    open->add_option("--message-bytes", arguments.message_bytes,
                      "length of the longest message; for write_echo, of each message");
     add_named(*interop, session, "show",
               "show whether they are served, and the commands to run in the VM", attachment_or_vm,

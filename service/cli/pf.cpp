@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "api/types/json.hpp"
@@ -149,44 +148,38 @@ Result<void> rekey(Options const& options, std::string const& from, std::string 
 }
 
 void add_rekey(CLI::App& pf, Session& session) {
-    auto* const command =
-        pf.add_subcommand("rekey", "move the stored state of a PF to its new PCI address")
-            ->fallthrough();
-    auto const from = std::make_shared<std::string>();
-    auto const to = std::make_shared<std::string>();
-    command->add_option("FROM", *from, "old PCI address")->required();
-    command->add_option("TO", *to, "new PCI address")->required();
-    on_chosen(*command, session, rekey, from, to);
+    auto const [command, from, to] =
+        add_command(pf, session, "rekey", "move the stored state of a PF to its new PCI address",
+                    rekey, std::string(), std::string());
+    command->add_option("FROM", from, "old PCI address")->required();
+    command->add_option("TO", to, "new PCI address")->required();
 }
 
 void add_set(CLI::App& pf, Session& session) {
-    auto* const command =
-        pf.add_subcommand("set", "change the configuration of a PF")->fallthrough();
-    auto const arguments = std::make_shared<SetArguments>();
-    command->add_option("PF", arguments->pf, "PCI address or netdev")->required();
-    auto* const file =
-        command->add_option("-f,--file", arguments->file,
-                            "read the whole spec as JSON from FILE; - for standard input");
-    command->add_option("--num-vfs", arguments->num_vfs, "number of VFs")->excludes(file);
-    command->add_option("--mode", arguments->mode, "observe, manage or enforce")->excludes(file);
+    auto const [command, arguments] =
+        add_command(pf, session, "set", "change the configuration of a PF", set_pf, SetArguments{});
+    command->add_option("PF", arguments.pf, "PCI address or netdev")->required();
+    auto* const file = command->add_option(
+        "-f,--file", arguments.file, "read the whole spec as JSON from FILE; - for standard input");
+    command->add_option("--num-vfs", arguments.num_vfs, "number of VFs")->excludes(file);
+    command->add_option("--mode", arguments.mode, "observe, manage or enforce")->excludes(file);
     command
-        ->add_option("--vf-driver", arguments->vf_driver,
+        ->add_option("--vf-driver", arguments.vf_driver,
                      "driver for unused VFs; none: new VFs get no driver")
         ->excludes(file);
     command
-        ->add_option("--network", arguments->networks,
+        ->add_option("--network", arguments.networks,
                      "add or change a network: name=…,prefix=…,host=…[,vlan=…|none][,mtu=…]"
                      "[,rdma=auto|rxe|none][,dscp=…|none]")
         ->excludes(file)
         ->expected(1)
         ->take_all();
     command
-        ->add_option("--network-remove", arguments->networks_removed,
+        ->add_option("--network-remove", arguments.networks_removed,
                      "remove the network of this name")
         ->excludes(file)
         ->expected(1)
         ->take_all();
-    on_chosen(*command, session, set_pf, arguments);
 }
 
 }  // namespace

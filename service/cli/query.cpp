@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <memory>
 
 #include "api/http/uri.hpp"
 #include "service/cli/add_command.hpp"
@@ -72,15 +71,13 @@ Result<void> version(Options const& options) {
 }  // namespace
 
 void add_query_commands(CLI::App& app, Session& session) {
-    auto* const command =
-        app.add_subcommand("query", "send one request to the API and print its answer")
-            ->fallthrough();
-    auto const arguments = std::make_shared<QueryArguments>();
-    command->add_option("METHOD", arguments->method, "GET, PUT, POST or DELETE")->required();
-    command->add_option("PATH", arguments->path, "path, such as /v1/pfs")->required();
-    command->add_option("BODY", arguments->body, "JSON; - for standard input");
-    command->add_option("--header", arguments->headers, "Name: value")->expected(1)->take_all();
-    on_chosen(*command, session, query, arguments);
+    auto const [command, arguments] =
+        add_command(app, session, "query", "send one request to the API and print its answer",
+                    query, QueryArguments{});
+    command->add_option("METHOD", arguments.method, "GET, PUT, POST or DELETE")->required();
+    command->add_option("PATH", arguments.path, "path, such as /v1/pfs")->required();
+    command->add_option("BODY", arguments.body, "JSON; - for standard input");
+    command->add_option("--header", arguments.headers, "Name: value")->expected(1)->take_all();
     add_command(app, session, "version", "show the versions of vfctl and of the daemon", version);
 }
 

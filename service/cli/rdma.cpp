@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "api/types/json.hpp"
@@ -55,13 +54,11 @@ Result<void> list_names(Options const& options, RdmaArguments const& arguments) 
 
 void add_rdma_commands(CLI::App& app, Session& session) {
     auto* const rdma = add_group(app, "rdma", "show RDMA devices, and manage software RDMA links");
-    auto* const command =
-        rdma->add_subcommand("list", "list RDMA ports with netdev, PCI function, VF and GIDs")
-            ->fallthrough();
-    auto const arguments = std::make_shared<RdmaArguments>();
-    command->add_flag("--gids", arguments->gids, "print one line for each GID");
-    add_source_options(*command, arguments->source);
-    on_chosen(*command, session, list_names, arguments);
+    auto const [command, arguments] = add_command(
+        *rdma, session, "list", "list RDMA ports with netdev, PCI function, VF and GIDs",
+        list_names, RdmaArguments{});
+    command->add_flag("--gids", arguments.gids, "print one line for each GID");
+    add_source_options(*command, arguments.source);
     add_rdma_link_commands(*rdma, session);
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -84,34 +83,29 @@ Result<void> remove_link(Options const& options, std::string const& name, bool f
 
 // "rdma link add NAME type rxe netdev DEV": both keywords are iproute2's.
 void add_link_add(CLI::App& link, Session& session) {
-    auto* const command =
-        link.add_subcommand("add", "create a link, now and at each boot: NAME type rxe netdev DEV")
-            ->fallthrough();
-    auto const arguments = std::make_shared<LinkArguments>();
-    command->add_option("NAME", arguments->name, "name of the RDMA device, such as rxe0")
+    auto const [command, arguments] = add_command(
+        link, session, "add", "create a link, now and at each boot: NAME type rxe netdev DEV",
+        add_link, LinkArguments{});
+    command->add_option("NAME", arguments.name, "name of the RDMA device, such as rxe0")
         ->required();
-    command->add_option("type", arguments->type_word, "the word type")
+    command->add_option("type", arguments.type_word, "the word type")
         ->required()
         ->check(CLI::IsMember({"type"}));
-    command->add_option("TYPE", arguments->type, "rxe or siw")
+    command->add_option("TYPE", arguments.type, "rxe or siw")
         ->required()
         ->check(CLI::IsMember({"rxe", "siw"}));
-    command->add_option("netdev", arguments->netdev_word, "the word netdev")
+    command->add_option("netdev", arguments.netdev_word, "the word netdev")
         ->required()
         ->check(CLI::IsMember({"netdev"}));
-    command->add_option("DEV", arguments->netdev, "a trusted network device, such as bond0")
+    command->add_option("DEV", arguments.netdev, "a trusted network device, such as bond0")
         ->required();
-    on_chosen(*command, session, add_link, arguments);
 }
 
 void add_link_delete(CLI::App& link, Session& session) {
-    auto* const command =
-        link.add_subcommand("delete", "delete a link that is not in use")->fallthrough();
-    auto const name = std::make_shared<std::string>();
-    auto const force = std::make_shared<bool>(false);
-    command->add_option("NAME", *name, "name as in the list")->required();
-    command->add_flag("--force", *force, "delete it even if the kernel or an attachment uses it");
-    on_chosen(*command, session, remove_link, name, force);
+    auto const [command, name, force] =
+        add_named(link, session, "delete", "delete a link that is not in use",
+                  {"NAME", "name as in the list"}, remove_link, false);
+    command->add_flag("--force", force, "delete it even if the kernel or an attachment uses it");
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "service/cli/add_command.hpp"
@@ -63,13 +62,12 @@ Result<void> revoke(Options const& options, std::string const& id) {
 
 void add_token_commands(CLI::App& app, Session& session) {
     auto* const token = add_group(app, "token", "manage tokens for the API over TLS");
-    auto* const create_command = token->add_subcommand("create", "create a token")->fallthrough();
-    auto const arguments = std::make_shared<CreateArguments>();
-    create_command->add_option("--role", arguments->role, "viewer, operator or admin");
-    create_command->add_option("--description,--name", arguments->description,
+    auto const [create_command, arguments] =
+        add_command(*token, session, "create", "create a token", create, CreateArguments{});
+    create_command->add_option("--role", arguments.role, "viewer, operator or admin");
+    create_command->add_option("--description,--name", arguments.description,
                                "whom or what the token is for");
-    create_command->add_option("--days", arguments->days, "days until it expires (default: never)");
-    on_chosen(*create_command, session, create, arguments);
+    create_command->add_option("--days", arguments.days, "days until it expires (default: never)");
     add_command(*token, session, "list", "list all tokens, without their secrets", list_tokens);
     add_named(*token, session, "revoke", "revoke a token", {"ID", "ID of the token"}, revoke);
 }

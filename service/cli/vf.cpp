@@ -55,12 +55,9 @@ Result<void> history_of_vf(Options const& options, std::string const& pf_name,
 template <class Run>
 void add_of_vf(CLI::App& parent, Session& session, std::string const& verb, std::string const& help,
                Run run) {
-    auto* const command = parent.add_subcommand(verb, help)->fallthrough();
-    auto const pf = std::make_shared<std::string>();
-    auto const index = std::make_shared<std::uint16_t>();
-    command->add_option("PF", *pf, "PCI address or netdev")->required();
-    command->add_option("INDEX", *index, "number of the VF")->required();
-    on_chosen(*command, session, run, pf, index);
+    auto const [command, pf, index] =
+        add_named(parent, session, verb, help, pf_by_any_name, run, std::uint16_t{0});
+    command->add_option("INDEX", index, "number of the VF")->required();
 }
 
 Result<void> list_vms(Options const& options) {
@@ -71,11 +68,9 @@ Result<void> list_vms(Options const& options) {
 
 void add_vf_commands(CLI::App& app, Session& session) {
     auto* const vf = add_group(app, "vf", "show virtual functions, and lift quarantines");
-    auto const pf = std::make_shared<std::string>();
-    auto* const list_command =
-        vf->add_subcommand("list", "list the VFs of one PF, or of all")->fallthrough();
-    list_command->add_option("PF", *pf, "PCI address or netdev");
-    on_chosen(*list_command, session, list_vfs, pf);
+    auto const [list_command, pf] = add_command(
+        *vf, session, "list", "list the VFs of one PF, or of all", list_vfs, std::string());
+    list_command->add_option("PF", pf, "PCI address or netdev");
     add_of_vf(*vf, session, "history", "show what happened to a VF, whichever VM had it",
               history_of_vf);
     add_of_vf(*vf, session, "verifications",
