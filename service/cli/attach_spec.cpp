@@ -13,36 +13,34 @@ namespace {
 
 constexpr std::string_view help = "see vfctl attach --help";
 
+// An option that is absent leaves `out` as it is.
+template <class Parse, class Out>
+Result<void> read(std::string const& text, Parse parse, Out& out) {
+    if (text.empty()) return {};
+    VFMGR_TRY(out, parse(text));
+    return {};
+}
+
+auto on_off(std::string_view option) {
+    return [option](std::string_view text) { return parse_on_off(option, text); };
+}
+
+template <class E>
+auto choice(std::string_view option) {
+    return [option](std::string_view text) { return parse_choice<E>(option, text, help); };
+}
+
 Result<VfSpec> settings_of(AttachArguments const& arguments) {
     VfSpec settings;
-    if (!arguments.mac.empty()) {
-        VFMGR_TRY(settings.mac, MacAddress::parse(arguments.mac));
-    }
-    if (!arguments.vlan.empty()) {
-        VFMGR_TRY(settings.vlan, parse_vlan(arguments.vlan));
-    }
-    if (!arguments.trust.empty()) {
-        VFMGR_TRY(settings.trust, parse_on_off("--trust", arguments.trust));
-    }
-    if (!arguments.spoofchk.empty()) {
-        VFMGR_TRY(settings.spoofchk, parse_on_off("--spoofchk", arguments.spoofchk));
-    }
-    if (!arguments.link_state.empty()) {
-        VFMGR_TRY(settings.link_state,
-                  parse_choice<LinkState>("--link-state", arguments.link_state, help));
-    }
-    if (!arguments.query_rss.empty()) {
-        VFMGR_TRY(settings.query_rss, parse_on_off("--query-rss", arguments.query_rss));
-    }
-    if (!arguments.roce.empty()) {
-        VFMGR_TRY(settings.roce, parse_on_off("--roce", arguments.roce));
-    }
-    if (!arguments.node_guid.empty()) {
-        VFMGR_TRY(settings.node_guid, Guid::parse(arguments.node_guid));
-    }
-    if (!arguments.port_guid.empty()) {
-        VFMGR_TRY(settings.port_guid, Guid::parse(arguments.port_guid));
-    }
+    VFMGR_CHECK(read(arguments.mac, MacAddress::parse, settings.mac));
+    VFMGR_CHECK(read(arguments.vlan, parse_vlan, settings.vlan));
+    VFMGR_CHECK(read(arguments.trust, on_off("--trust"), settings.trust));
+    VFMGR_CHECK(read(arguments.spoofchk, on_off("--spoofchk"), settings.spoofchk));
+    VFMGR_CHECK(read(arguments.link_state, choice<LinkState>("--link-state"), settings.link_state));
+    VFMGR_CHECK(read(arguments.query_rss, on_off("--query-rss"), settings.query_rss));
+    VFMGR_CHECK(read(arguments.roce, on_off("--roce"), settings.roce));
+    VFMGR_CHECK(read(arguments.node_guid, Guid::parse, settings.node_guid));
+    VFMGR_CHECK(read(arguments.port_guid, Guid::parse, settings.port_guid));
     settings.msix_vectors = arguments.msix_vectors;
     settings.min_tx_rate_mbps = arguments.min_tx_rate_mbps;
     settings.max_tx_rate_mbps = arguments.max_tx_rate_mbps;
@@ -84,22 +82,16 @@ Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments, PciAddr
     spec.pf = pf;
     spec.vf = arguments.vf;
     if (!arguments.network.empty()) spec.network = arguments.network;
-    if (!arguments.address.empty()) {
-        VFMGR_TRY(spec.address, IpAddress::parse(arguments.address));
-    }
+    VFMGR_CHECK(read(arguments.address, IpAddress::parse, spec.address));
     VFMGR_TRY(spec.settings, settings_of(arguments));
     spec.best_effort = arguments.best_effort;
-    if (!arguments.persistence.empty()) {
-        VFMGR_TRY(spec.persistence,
-                  parse_choice<Persistence>("--persistence", arguments.persistence, help));
-    }
+    VFMGR_CHECK(
+        read(arguments.persistence, choice<Persistence>("--persistence"), spec.persistence));
     if (arguments.verify) spec.verify = VerifyMode::required;
     if (arguments.verify_timeout_seconds)
         spec.verify_timeout_seconds = *arguments.verify_timeout_seconds;
-    if (!arguments.verify_profile.empty()) {
-        VFMGR_TRY(spec.verify_profile,
-                  parse_choice<Profile>("--verify-profile", arguments.verify_profile, help));
-    }
+    VFMGR_CHECK(
+        read(arguments.verify_profile, choice<Profile>("--verify-profile"), spec.verify_profile));
     spec.verify_every_seconds = arguments.verify_every_seconds.value_or(0);
     return spec;
 }
