@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // vfmgrd: attaches VFs to VMs. All of its work is in run().
-#include <fmt/format.h>
 #include <malloc.h>
 
 #include <CLI/CLI.hpp>

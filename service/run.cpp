@@ -7,7 +7,6 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "api/os/handle.hpp"

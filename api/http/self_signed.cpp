@@ -11,7 +11,6 @@
 
 #include <cstring>
 #include <filesystem>
-#include <memory>
 
 #include "api/http/http.hpp"
 #include "api/http/tls.hpp"

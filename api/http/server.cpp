@@ -11,7 +11,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <future>
-#include <set>
 #include <thread>
 
 #include "api/http/connection.hpp"

@@ -6,7 +6,6 @@
 #include <openssl/pem.h>
 #include <openssl/x509_vfy.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
 

@@ -5,7 +5,6 @@
 
 #include <openssl/ssl.h>
 
-#include <memory>
 #include <string>
 
 #include "api/http/http.hpp"

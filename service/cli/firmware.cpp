@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Firmware settings of ConnectX cards: shows them, changes them on several cards by one plan, and
 // does the single reboot afterwards.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "api/http/uri.hpp"
 #include "service/cli/add_command.hpp"
 #include "service/cli/connection.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shows which RDMA port is which netdev, PCI function and VF.
-#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

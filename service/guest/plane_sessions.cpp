@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The guest plane's runs, sessions and streams.
-#include <fmt/format.h>
 
 #include <algorithm>
 

@@ -8,7 +8,6 @@
 // turn of its client.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>

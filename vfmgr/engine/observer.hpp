@@ -3,7 +3,6 @@
 // every few seconds. Owned by the engine; any thread may call.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <mutex>

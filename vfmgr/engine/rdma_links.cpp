@@ -3,9 +3,6 @@
 // their netdev and it is back.
 #include "vfmgr/plan/rdma_links.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include "vfmgr/engine/links.hpp"
 #include "vfmgr/engine/revision.hpp"
 #include "vfmgr/engine/state.hpp"

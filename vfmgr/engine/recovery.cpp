@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
 
 #include "vfmgr/engine/identities.hpp"
 #include "vfmgr/engine/recovery.hpp"

@@ -5,9 +5,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <set>
-
 #include "vfmgr/engine/pfs.hpp"
 #include "vfmgr/engine/restore.hpp"
 #include "vfmgr/plan/pf_standing.hpp"

@@ -8,7 +8,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "api/types/operation.hpp"
 #include "api/types/time.hpp"

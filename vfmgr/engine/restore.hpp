@@ -4,7 +4,6 @@
 // when libvirt starts it.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 

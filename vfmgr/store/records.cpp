@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows apart from operations: tokens, audit, idempotency keys, the host's seed, pruning.
-#include <fmt/format.h>
 
 #include <algorithm>
 
