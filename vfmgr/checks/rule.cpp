@@ -19,10 +19,9 @@ std::vector<Rule> const& all_rules() {
     static std::vector<Rule> const all = [] {
         std::vector<Rule> joined;
         for (auto const rules :
-             {iommu_rules(), pci_rules(), sriov_rules(), owner_rules(), libvirt_rules(),
-              memory_rules(), stack_rules(), port_rules(), port_link_rules(), roce_rules(),
-              qos_rules(), soft_rdma_rules(), soft_rdma_exposure_rules(), gpu_rules(),
-              kubernetes_rules(), log_rules()})
+             {iommu_rules, pci_rules, sriov_rules, owner_rules, libvirt_rules, memory_rules,
+              stack_rules, port_rules, port_link_rules, roce_rules, qos_rules, soft_rdma_rules,
+              soft_rdma_exposure_rules, gpu_rules, kubernetes_rules, log_rules})
             joined.insert(joined.end(), rules.begin(), rules.end());
         return joined;
     }();

@@ -29,22 +29,22 @@ struct Rule {
 // In the order of causes: earlier rules explain later ones.
 [[nodiscard]] std::vector<Rule> const& all_rules();
 
-[[nodiscard]] std::span<Rule const> iommu_rules();
-[[nodiscard]] std::span<Rule const> pci_rules();
-[[nodiscard]] std::span<Rule const> sriov_rules();
-[[nodiscard]] std::span<Rule const> owner_rules();
-[[nodiscard]] std::span<Rule const> libvirt_rules();
-[[nodiscard]] std::span<Rule const> memory_rules();
-[[nodiscard]] std::span<Rule const> stack_rules();
-[[nodiscard]] std::span<Rule const> port_rules();
-[[nodiscard]] std::span<Rule const> port_link_rules();
-[[nodiscard]] std::span<Rule const> roce_rules();
-[[nodiscard]] std::span<Rule const> qos_rules();
-[[nodiscard]] std::span<Rule const> soft_rdma_rules();
-[[nodiscard]] std::span<Rule const> soft_rdma_exposure_rules();
-[[nodiscard]] std::span<Rule const> gpu_rules();
-[[nodiscard]] std::span<Rule const> kubernetes_rules();
-[[nodiscard]] std::span<Rule const> log_rules();
+extern std::span<Rule const> const iommu_rules;
+extern std::span<Rule const> const pci_rules;
+extern std::span<Rule const> const sriov_rules;
+extern std::span<Rule const> const owner_rules;
+extern std::span<Rule const> const libvirt_rules;
+extern std::span<Rule const> const memory_rules;
+extern std::span<Rule const> const stack_rules;
+extern std::span<Rule const> const port_rules;
+extern std::span<Rule const> const port_link_rules;
+extern std::span<Rule const> const roce_rules;
+extern std::span<Rule const> const qos_rules;
+extern std::span<Rule const> const soft_rdma_rules;
+extern std::span<Rule const> const soft_rdma_exposure_rules;
+extern std::span<Rule const> const gpu_rules;
+extern std::span<Rule const> const kubernetes_rules;
+extern std::span<Rule const> const log_rules;
 
 // --- for the rules ---
 

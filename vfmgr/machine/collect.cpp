@@ -34,11 +34,9 @@ std::string release_of(std::string const& root) {
 using Running = std::vector<std::pair<std::string, std::future<CommandFact>>>;
 
 // Runs in parallel with the file reads: a program may take long.
-void start(std::vector<std::string> words, Running& running) {
-    auto line = fmt::format("{}", fmt::join(words, " "));
-    running.emplace_back(std::move(line),
-                         std::async(std::launch::async, run_command, std::move(words),
-                                    steady_clock::now() + command_time_max));
+void start(std::string const& line, Running& running) {
+    running.emplace_back(line, std::async(std::launch::async, run_line, line,
+                                          steady_clock::now() + command_time_max));
 }
 
 bool applies(CommandSource const& command, Files& files) {
@@ -47,17 +45,13 @@ bool applies(CommandSource const& command, Files& files) {
         [&](auto const where) { return where.empty() || files.exists(where); });
 }
 
-void start(CommandSource const& expected, Files& files, Running& running) {
-    if (applies(expected, files)) start({expected.words.begin(), expected.words.end()}, running);
-}
-
 void start_all(Collection const& what, Files& files, Running& running) {
-    for (auto const& expected : command_sources()) {
-        if (!what.rdma_links || expected.words.front() != "vfctl")
-            start(expected, files, running);
-        else if (applies(expected, files))
-            running.emplace_back(fmt::format("{}", fmt::join(expected.words, " ")),
-                                 std::async(std::launch::async, what.rdma_links));
+    for (auto const& expected : command_sources) {
+        if (!applies(expected, files)) continue;
+        if (what.rdma_links && expected.line.starts_with("vfctl "))
+            running.emplace_back(expected.line, std::async(std::launch::async, what.rdma_links));
+        else
+            start(std::string(expected.line), running);
     }
 }
 
@@ -65,13 +59,13 @@ void start_all(Collection const& what, Files& files, Running& running) {
 // for each unit, so the query names only those that it has; the others are not found.
 void ask_units(Files& files, Running& running) {
     if (!files.exists("/run/systemd/system")) return;
-    std::vector<std::string> there;
-    for (auto const unit : unit_sources())
-        if (std::ranges::any_of(unit_folders(), [&](std::string_view folder) {
+    std::vector<std::string_view> there;
+    for (auto const unit : unit_sources)
+        if (std::ranges::any_of(unit_folders, [&](std::string_view folder) {
                 return files.exists(fmt::format("{}/{}", folder, unit));
             }))
-            there.emplace_back(unit);
-    if (there.empty()) there.assign(unit_sources().begin(), unit_sources().end());
+            there.push_back(unit);
+    if (there.empty()) there.assign(unit_sources.begin(), unit_sources.end());
     start(unit_question(there), running);
 }
 
@@ -85,8 +79,9 @@ void ask_firmware(Files& files, Facts& facts, Running& running) {
     for (auto const& device : devices ? *devices : std::vector<PciDevice>()) {
         if (!is_connectx(device) || is_vf(device) || device.address.function != 0) continue;
         // Without the tool, the output is known to be absent.
-        facts.patterns.insert(firmware_query(tool ? tool : "mstconfig", device.address));
-        if (tool) start({tool, "-e", "-d", to_string(device.address), "q"}, running);
+        auto const query = firmware_query(tool ? tool : "mstconfig", device.address);
+        facts.patterns.insert(query);
+        if (tool) start(query, running);
     }
 }
 
@@ -97,13 +92,14 @@ void start_reading_peermem(Facts const& facts, std::string const& release, Runni
     auto const listed = facts.text(folder + "modules.dep");
     auto const file = find_module(listed.value_or(""), "nvidia_peermem");
     if (!file || file->path.starts_with('/')) return;
-    start({"modprobe", "--dump-modversions", folder + std::string(file->path)}, running);
+    start(fmt::format("modprobe --dump-modversions {}{}", folder, file->path), running);
 }
 
 // Collects what only the machine itself can answer, not a copy of its files.
 void ask_this_machine(Files& files, std::string const& release, Running& running, Facts& into) {
     read_kernel_log("/dev/kmsg", into);
-    if (!into.text("/dev/kmsg")) start(journal_source(), files, running);
+    if (!into.text("/dev/kmsg") && applies(journal_source, files))
+        start(std::string(journal_source.line), running);
     start_reading_peermem(into, release, running);
     ask_about_netdevs(into);
     ask_about_rdma_devices(into);
@@ -118,11 +114,11 @@ enum class About { rdma_devices, all_else };
 Facts read_files(std::string const& root, std::string const& release, About what) {
     Facts facts;
     Files files(root, release);
-    for (auto const& expected : file_sources())
+    for (auto const& expected : file_sources)
         if (expected.pattern.starts_with("/sys/class/infiniband/") == (what == About::rdma_devices))
             files.read(expected, facts);
     if (what == About::all_else)
-        for (auto const& expected : owner_sources()) files.read(expected, facts);
+        for (auto const& expected : owner_sources) files.read(expected, facts);
     return facts;
 }
 
@@ -149,8 +145,8 @@ Facts collect(Collection const& what) {
     auto rdma_devices =
         std::async(std::launch::async, read_files, what.root, release, About::rdma_devices);
     add(read_files(what.root, release, About::all_else), facts);
-    for (auto const pattern : link_sources()) files.read_link(pattern, facts);
-    for (auto const pattern : folder_sources()) files.list(pattern, facts);
+    for (auto const pattern : link_sources) files.read_link(pattern, facts);
+    for (auto const pattern : folder_sources) files.list(pattern, facts);
     if (this_machine && what.machine == CheckedMachine::host) ask_firmware(files, facts, running);
     read_configuration_spaces(files, facts);
     read_vfio_holders(files, facts);
@@ -162,9 +158,9 @@ Facts collect(Collection const& what) {
 Facts collect_owners(std::string const& root) {
     Facts facts;
     Files files(root, "");
-    for (auto const& expected : owner_sources()) files.read(expected, facts);
+    for (auto const& expected : owner_sources) files.read(expected, facts);
     files.read({"/proc/cmdline"}, facts);
-    for (auto const pattern : folder_sources())
+    for (auto const pattern : folder_sources)
         if (pattern.starts_with("/etc/systemd/system/")) files.list(pattern, facts);
     // systemd is slow: query it only where the answer matters.
     auto const found = find_owners(read_machine(facts));
@@ -173,10 +169,8 @@ Facts collect_owners(std::string const& root) {
                one.owner.kind == OwnerKind::network_manager;
     });
     if (!root.empty() || !asks) return facts;
-    auto question = unit_question({"NetworkManager.service", "systemd-networkd.service"});
-    auto line = fmt::format("{}", fmt::join(question, " "));
-    facts.commands.emplace(std::move(line),
-                           run_command(question, steady_clock::now() + owner_question_max));
+    auto const question = unit_question({"NetworkManager.service", "systemd-networkd.service"});
+    facts.commands.emplace(question, run_line(question, steady_clock::now() + owner_question_max));
     return facts;
 }
 

@@ -13,6 +13,7 @@
 #include <mutex>
 
 #include "api/os/process.hpp"
+#include "vfmgr/machine/lines.hpp"
 
 namespace vfmgr::checks {
 namespace {
@@ -128,6 +129,11 @@ CommandFact run_command(std::vector<std::string> const& words, Deadline deadline
     }
     fact.exit_status = reap(child).exit_status;  // it has ended: this does not wait
     return fact;
+}
+
+CommandFact run_line(std::string const& line, Deadline deadline) {
+    auto const words = words_in(line);
+    return run_command({words.begin(), words.end()}, deadline);
 }
 
 }  // namespace vfmgr::checks

@@ -13,5 +13,7 @@ namespace vfmgr::checks {
 // Runs in the C locale, with nothing on standard input. At the deadline the program is killed, and
 // left behind if that does not end it within 2 s. Output beyond a megabyte is dropped.
 [[nodiscard]] CommandFact run_command(std::vector<std::string> const& words, Deadline deadline);
+// "ofed_info -s": no word has a blank in it.
+[[nodiscard]] CommandFact run_line(std::string const& line, Deadline deadline);
 
 }  // namespace vfmgr::checks

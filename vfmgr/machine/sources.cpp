@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/machine/sources.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 
 namespace vfmgr::checks {
@@ -256,62 +258,28 @@ constexpr auto folders_of_units = std::to_array<std::string_view>(
      "/run/systemd/generator", "/run/systemd/generator.late", "/usr/local/lib/systemd/system",
      "/usr/lib/systemd/system", "/lib/systemd/system"});
 
-auto const& commands() {
-    static std::array const all{
-        // What reaches SoftRoCE. Only where nftables is in use: the query would load it elsewhere.
-        CommandSource{
-            {"nft", "-t", "list", "ruleset"}, "/sys/module/nf_tables", "/sys/module/rdma_rxe"},
-        // Which links vfmgrd makes again at boot: they are in its store, which is private to it.
-        CommandSource{{"vfctl", "-q", "-o", "csv", "--no-headers", "rdma", "link", "list"},
-                      "/run/vfmgr/vfmgr.sock",
-                      "/sys/class/infiniband"},
-        CommandSource{{"ofed_info", "-s"}, "/usr/bin/ofed_info"},
-    };
-    return all;
-}
+constexpr std::array commands{
+    // What reaches SoftRoCE. Only where nftables is in use: the query would load it elsewhere.
+    CommandSource{"nft -t list ruleset", "/sys/module/nf_tables", "/sys/module/rdma_rxe"},
+    // Which links vfmgrd makes again at boot: they are in its store, which is private to it.
+    CommandSource{"vfctl -q -o csv --no-headers rdma link list", "/run/vfmgr/vfmgr.sock",
+                  "/sys/class/infiniband"},
+    CommandSource{"ofed_info -s", "/usr/bin/ofed_info"},
+};
 
 }  // namespace
 
-std::span<FileSource const> file_sources() {
-    return files;
-}
+constinit std::span<FileSource const> const file_sources = files;
+constinit std::span<FileSource const> const owner_sources = owner_files;
+constinit std::span<std::string_view const> const link_sources = links;
+constinit std::span<std::string_view const> const folder_sources = folders;
+constinit std::span<CommandSource const> const command_sources = commands;
+constinit std::span<std::string_view const> const unit_sources = units;
+constinit std::span<std::string_view const> const unit_folders = folders_of_units;
 
-std::span<FileSource const> owner_sources() {
-    return owner_files;
-}
-
-std::span<std::string_view const> link_sources() {
-    return links;
-}
-
-std::span<std::string_view const> folder_sources() {
-    return folders;
-}
-
-std::span<std::string_view const> unit_sources() {
-    return units;
-}
-
-std::span<std::string_view const> unit_folders() {
-    return folders_of_units;
-}
-
-std::vector<std::string> unit_question(std::vector<std::string> const& names) {
-    std::vector<std::string> words{"systemctl", "show",
-                                   "--property=Id,LoadState,ActiveState,UnitFileState"};
-    words.insert(words.end(), names.begin(), names.end());
-    return words;
-}
-
-std::span<CommandSource const> command_sources() {
-    return commands();
-}
-
-CommandSource const& journal_source() {
-    static CommandSource const command{
-        {"journalctl", "-k", "-b", "-q", "--no-pager", "-o", "short-monotonic"},
-        "/run/systemd/journal"};
-    return command;
+std::string unit_question(std::vector<std::string_view> const& names) {
+    return fmt::format("systemctl show --property=Id,LoadState,ActiveState,UnitFileState {}",
+                       fmt::join(names, " "));
 }
 
 bool keeps_configuration_of(std::string_view pci_class) {

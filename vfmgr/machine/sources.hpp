@@ -27,26 +27,27 @@ struct FileSource {
     // Dropped lines become empty ones: reports about the file name its own lines.
     bool keeps_numbers = false;
 };
-[[nodiscard]] std::span<FileSource const> file_sources();
+extern std::span<FileSource const> const file_sources;
 // Files beside those that show which other programs make VFs.
-[[nodiscard]] std::span<FileSource const> owner_sources();
+extern std::span<FileSource const> const owner_sources;
 // Links whose target is a fact.
-[[nodiscard]] std::span<std::string_view const> link_sources();
+extern std::span<std::string_view const> const link_sources;
 // Folders whose names are facts.
-[[nodiscard]] std::span<std::string_view const> folder_sources();
+extern std::span<std::string_view const> const folder_sources;
 
 struct CommandSource {
-    std::vector<std::string_view> words;  // the first is the program, looked up in PATH
-    std::string_view only_where{};        // only if this path exists; "*" as above
-    std::string_view and_where{};         // and only if this one does
+    std::string_view line;          // its words have no blanks; the first is looked up in PATH
+    std::string_view only_where{};  // only if this path exists; "*" as above
+    std::string_view and_where{};   // and only if this one does
 };
-[[nodiscard]] std::span<CommandSource const> command_sources();
-// systemd's units whose state is a fact, queried by unit_question(), where systemd has them.
-[[nodiscard]] std::span<std::string_view const> unit_sources();
-[[nodiscard]] std::span<std::string_view const> unit_folders();
-[[nodiscard]] std::vector<std::string> unit_question(std::vector<std::string> const& names);
+extern std::span<CommandSource const> const command_sources;
 // Reads the log from the journal where /dev/kmsg is forbidden, as it is to the daemon's unit.
-[[nodiscard]] CommandSource const& journal_source();
+inline constexpr CommandSource journal_source{"journalctl -k -b -q --no-pager -o short-monotonic",
+                                              "/run/systemd/journal"};
+// systemd's units whose state is a fact, queried by unit_question(), where systemd has them.
+extern std::span<std::string_view const> const unit_sources;
+extern std::span<std::string_view const> const unit_folders;
+[[nodiscard]] std::string unit_question(std::vector<std::string_view> const& names);
 
 // Classes of PCI devices whose configuration space is a fact: NICs, GPUs and what is above them.
 [[nodiscard]] bool keeps_configuration_of(std::string_view pci_class);

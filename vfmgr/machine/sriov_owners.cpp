@@ -273,7 +273,7 @@ bool fits(std::vector<std::string> const& patterns, std::vector<std::string> con
 }  // namespace
 
 bool is_owner_file(std::string_view path) {
-    return std::ranges::any_of(owner_sources(),
+    return std::ranges::any_of(owner_sources,
                                [&](auto const& source) { return matches(source.pattern, path); });
 }
 

@@ -310,8 +310,6 @@ constexpr std::array gpu{
 
 }  // namespace
 
-std::span<Rule const> gpu_rules() {
-    return gpu;
-}
+constinit std::span<Rule const> const gpu_rules = gpu;
 
 }  // namespace vfmgr::checks

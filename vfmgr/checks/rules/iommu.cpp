@@ -203,8 +203,6 @@ constexpr std::array rules{
 
 }  // namespace
 
-std::span<Rule const> iommu_rules() {
-    return rules;
-}
+constinit std::span<Rule const> const iommu_rules = rules;
 
 }  // namespace vfmgr::checks

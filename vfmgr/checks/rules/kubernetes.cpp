@@ -90,8 +90,6 @@ bool runs_kubelet(Machine const& machine) {
     return has("/var/lib/kubelet") || has("/etc/kubernetes");
 }
 
-std::span<Rule const> kubernetes_rules() {
-    return kubernetes;
-}
+constinit std::span<Rule const> const kubernetes_rules = kubernetes;
 
 }  // namespace vfmgr::checks

@@ -229,8 +229,6 @@ constexpr std::array libvirt_group{
 
 }  // namespace
 
-std::span<Rule const> libvirt_rules() {
-    return libvirt_group;
-}
+constinit std::span<Rule const> const libvirt_rules = libvirt_group;
 
 }  // namespace vfmgr::checks

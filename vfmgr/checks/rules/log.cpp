@@ -270,8 +270,6 @@ constexpr std::array log_{
 
 }  // namespace
 
-std::span<Rule const> log_rules() {
-    return log_;
-}
+constinit std::span<Rule const> const log_rules = log_;
 
 }  // namespace vfmgr::checks

@@ -233,8 +233,6 @@ constexpr std::array memory_group{
 
 }  // namespace
 
-std::span<Rule const> memory_rules() {
-    return memory_group;
-}
+constinit std::span<Rule const> const memory_rules = memory_group;
 
 }  // namespace vfmgr::checks

@@ -342,8 +342,6 @@ constexpr std::array pci_group{
 
 }  // namespace
 
-std::span<Rule const> pci_rules() {
-    return pci_group;
-}
+constinit std::span<Rule const> const pci_rules = pci_group;
 
 }  // namespace vfmgr::checks

@@ -298,8 +298,6 @@ constexpr std::array rules_of_ports{
 
 }  // namespace
 
-std::span<Rule const> port_rules() {
-    return rules_of_ports;
-}
+constinit std::span<Rule const> const port_rules = rules_of_ports;
 
 }  // namespace vfmgr::checks

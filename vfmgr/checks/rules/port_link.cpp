@@ -216,8 +216,6 @@ constexpr std::array rules_of_links{
 
 }  // namespace
 
-std::span<Rule const> port_link_rules() {
-    return rules_of_links;
-}
+constinit std::span<Rule const> const port_link_rules = rules_of_links;
 
 }  // namespace vfmgr::checks

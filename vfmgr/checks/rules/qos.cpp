@@ -324,8 +324,6 @@ constexpr std::array rules_of_qos{
 
 }  // namespace
 
-std::span<Rule const> qos_rules() {
-    return rules_of_qos;
-}
+constinit std::span<Rule const> const qos_rules = rules_of_qos;
 
 }  // namespace vfmgr::checks

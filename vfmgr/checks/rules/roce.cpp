@@ -303,8 +303,6 @@ constexpr std::array rules_of_roce{
 
 }  // namespace
 
-std::span<Rule const> roce_rules() {
-    return rules_of_roce;
-}
+constinit std::span<Rule const> const roce_rules = rules_of_roce;
 
 }  // namespace vfmgr::checks

@@ -314,8 +314,6 @@ constexpr std::array rules_of_soft_rdma{
 
 }  // namespace
 
-std::span<Rule const> soft_rdma_rules() {
-    return rules_of_soft_rdma;
-}
+constinit std::span<Rule const> const soft_rdma_rules = rules_of_soft_rdma;
 
 }  // namespace vfmgr::checks

@@ -110,8 +110,6 @@ constexpr std::array rules_of_exposure{
 
 }  // namespace
 
-std::span<Rule const> soft_rdma_exposure_rules() {
-    return rules_of_exposure;
-}
+constinit std::span<Rule const> const soft_rdma_exposure_rules = rules_of_exposure;
 
 }  // namespace vfmgr::checks

@@ -303,8 +303,6 @@ constexpr std::array sriov_group{
 
 }  // namespace
 
-std::span<Rule const> sriov_rules() {
-    return sriov_group;
-}
+constinit std::span<Rule const> const sriov_rules = sriov_group;
 
 }  // namespace vfmgr::checks

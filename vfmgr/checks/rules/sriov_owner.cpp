@@ -287,8 +287,6 @@ constexpr std::array owner_group{
 
 }  // namespace
 
-std::span<Rule const> owner_rules() {
-    return owner_group;
-}
+constinit std::span<Rule const> const owner_rules = owner_group;
 
 }  // namespace vfmgr::checks

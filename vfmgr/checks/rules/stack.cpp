@@ -297,8 +297,6 @@ constexpr std::array stack{
 
 }  // namespace
 
-std::span<Rule const> stack_rules() {
-    return stack;
-}
+constinit std::span<Rule const> const stack_rules = stack;
 
 }  // namespace vfmgr::checks

@@ -182,12 +182,10 @@ Facts without(Facts facts, std::string_view unseen) {
                       "RTM_GETADDR",       "DCB_*",     "RDMA_*",
                       "mstconfig *",       "modprobe *"};
     auto const release = facts.text("/proc/sys/kernel/osrelease").value_or("");
-    for (auto const& one : owner_sources())
-        facts.patterns.insert(with_release(one.pattern, release));
-    for (auto const& one : file_sources())
-        facts.patterns.insert(with_release(one.pattern, release));
-    for (auto const one : link_sources()) facts.patterns.insert(with_release(one, release));
-    for (auto const one : folder_sources()) facts.patterns.insert(with_release(one, release));
+    for (auto const& one : owner_sources) facts.patterns.insert(with_release(one.pattern, release));
+    for (auto const& one : file_sources) facts.patterns.insert(with_release(one.pattern, release));
+    for (auto const one : link_sources) facts.patterns.insert(with_release(one, release));
+    for (auto const one : folder_sources) facts.patterns.insert(with_release(one, release));
     facts.patterns.erase(std::string(unseen));
     forget(facts.files);
     forget(facts.links);
