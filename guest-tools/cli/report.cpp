@@ -42,7 +42,10 @@ Result<checks::Facts> facts_of(std::string const& bundle) {
 int run_doctor(Options const& options) {
     auto const facts = facts_of(options.doctor.from);
     if (!facts) return print_error(facts.error());
-    auto report = checks::diagnose(*facts);
+    if (facts->machine == CheckedMachine::host)
+        return print_error({Problem::invalid_request, "this bundle is of a host",
+                            "judge it with vfctl doctor --from"});
+    auto report = checks::diagnose(*facts, checks::common_rules());
     auto all = options.doctor.all;
     if (!options.doctor.symptom.empty()) {
         auto const symptom = named_symptom(options.doctor.symptom);

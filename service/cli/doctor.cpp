@@ -13,6 +13,7 @@
 #include "service/cli/add_command.hpp"
 #include "service/cli/host_facts.hpp"
 #include "service/cli/show.hpp"
+#include "vfmgr/checks/host/rules.hpp"
 #include "vfmgr/machine/bundle.hpp"
 
 namespace vfmgr {
@@ -32,7 +33,7 @@ Result<CheckReport> report_for(Options const& options, FactsSource const& source
         if (!may_collect_here(options, answer.error())) return fail(answer.error());
     }
     VFMGR_TRY(auto const facts, facts_of(source));
-    return checks::diagnose(facts);
+    return checks::diagnose(facts, checks::all_rules());
 }
 
 Result<checks::Symptom> find_symptom(std::string const& id) {

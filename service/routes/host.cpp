@@ -4,6 +4,7 @@
 #include "service/host_checks.hpp"
 #include "service/routes/api.hpp"
 #include "vfmgr/checks/doctor.hpp"
+#include "vfmgr/checks/host/rules.hpp"
 #include "vfmgr/machine/bundle.hpp"
 #include "vfmgr/machine/rdma_names.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 using Facts = HostChecks::Shared;
 
 Result<http::Response> show_checks(Facts const& facts) {
-    return json_response(200, checks::diagnose(*facts));
+    return json_response(200, checks::diagnose(*facts, checks::all_rules()));
 }
 
 Result<http::Response> list_rdma(Facts const& facts) {

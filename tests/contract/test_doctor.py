@@ -56,6 +56,13 @@ def test_a_bundle_gives_the_same_verdicts(machine, tmp_path):
     assert verdicts(report([*here, "--from", bundle])) == verdicts(report(DOCTORS[machine]))
 
 
+def test_a_vm_judges_no_host(tmp_path):
+    bundle = tmp_path / "bundle.json"
+    subprocess.run([VFCTL, "-q", "support-bundle", "--local", bundle], check=True)
+    done = subprocess.run([VF_GUEST, "doctor", "--from", bundle], capture_output=True, text=True)
+    assert done.returncode != 0 and "vfctl doctor --from" in done.stderr
+
+
 CHANGES = ("open,openat,openat2,creat,mkdir,mkdirat,mknod,mknodat,unlink,unlinkat,rmdir,rename,"
            "renameat,renameat2,link,linkat,symlink,symlinkat,chmod,fchmod,fchmodat,chown,fchown,"
            "lchown,fchownat,truncate,ftruncate,mount,umount2,init_module,finit_module,"

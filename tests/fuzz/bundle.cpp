@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "vfmgr/checks/doctor.hpp"
+#include "vfmgr/checks/host/rules.hpp"
 #include "vfmgr/machine/bundle.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
@@ -23,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     require(again && *again == *facts);
     auto const clean = checks::without_secrets(*facts);
     require(checks::without_secrets(clean) == clean);
-    for (auto const& finding : checks::diagnose(*facts).findings) {
+    for (auto const& finding : checks::diagnose(*facts, checks::all_rules()).findings) {
         bool const bad =
             finding.result == CheckResult::failed || finding.result == CheckResult::warning;
         require(!finding.rule.empty() && !finding.detail.empty() && bad == !!finding.remedy);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "vfmgr/checks/doctor.hpp"
+#include "vfmgr/checks/host/rules.hpp"
 
 namespace {
 
@@ -54,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
         facts.links[links.at(which)] = {text, 0};
     else
         facts.commands[commands.at(which - links.size())] = {text, {}, 0, 0};
-    for (auto const& finding : checks::diagnose(facts).findings) {
+    for (auto const& finding : checks::diagnose(facts, checks::all_rules()).findings) {
         bool const bad =
             finding.result == CheckResult::failed || finding.result == CheckResult::warning;
         if (finding.detail.empty() || bad != finding.remedy.has_value()) std::abort();

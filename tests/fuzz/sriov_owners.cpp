@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "vfmgr/machine/sriov_owners.hpp"
+#include "vfmgr/checks/host/sriov_owners.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     using namespace vfmgr::checks;

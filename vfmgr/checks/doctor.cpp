@@ -127,11 +127,11 @@ bool good(Finding const& finding) {
 
 }  // namespace
 
-CheckReport diagnose(Facts const& facts) {
+CheckReport diagnose(Facts const& facts, std::span<Rule const> rules) {
     auto const machine = read_machine(facts);
     auto const holders = holders_of(machine);
     CheckReport report{facts.machine, facts.collected_at, machine.release, {}};
-    for (auto const& rule : all_rules()) {
+    for (auto const& rule : rules) {
         if (!applies(rule.applies, facts.machine)) continue;
         for (auto& finding : rule.judge(machine)) {
             finding.rule = rule.id;

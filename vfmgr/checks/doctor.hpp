@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges facts by all rules. Pure; any thread.
+// Judges facts by rules. Pure; any thread.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace vfmgr::checks {
 
-[[nodiscard]] CheckReport diagnose(Facts const& facts);
+[[nodiscard]] CheckReport diagnose(Facts const& facts, std::span<Rule const> rules);
 
 // A complaint of an admin, and the rules that may explain it, first causes first.
 struct Symptom {

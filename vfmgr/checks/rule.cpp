@@ -15,17 +15,16 @@ constexpr std::size_t evidence_bytes_max = 300;
 
 }  // namespace
 
-std::vector<Rule> const& all_rules() {
-    static std::vector<Rule> const all = [] {
-        std::vector<Rule> joined;
-        for (auto const rules :
-             {iommu_rules, pci_rules, sriov_rules, owner_rules, libvirt_rules, memory_rules,
-              stack_rules, port_rules, port_link_rules, roce_rules, qos_rules, soft_rdma_rules,
-              soft_rdma_exposure_rules, gpu_rules, kubernetes_rules, log_rules})
-            joined.insert(joined.end(), rules.begin(), rules.end());
-        return joined;
-    }();
+std::vector<Rule> joined(std::initializer_list<std::span<Rule const>> groups) {
+    std::vector<Rule> all;
+    for (auto const group : groups) all.insert(all.end(), group.begin(), group.end());
     return all;
+}
+
+std::vector<Rule> common_rules() {
+    return joined({memory_rules, stack_rules, port_rules, port_link_rules, roce_rules, qos_rules,
+                   soft_rdma_rules, soft_rdma_exposure_rules, gpu_rules, kubernetes_rules,
+                   log_rules});
 }
 
 Finding ok(std::string subject, std::string detail, std::vector<Evidence> evidence) {

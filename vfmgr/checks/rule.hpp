@@ -26,14 +26,12 @@ struct Rule {
     std::vector<Finding> (*judge)(Machine const&);
 };
 
-// In the order of causes: earlier rules explain later ones.
-[[nodiscard]] std::vector<Rule> const& all_rules();
+[[nodiscard]] std::vector<Rule> joined(std::initializer_list<std::span<Rule const>> groups);
 
-extern std::span<Rule const> const iommu_rules;
-extern std::span<Rule const> const pci_rules;
-extern std::span<Rule const> const sriov_rules;
-extern std::span<Rule const> const owner_rules;
-extern std::span<Rule const> const libvirt_rules;
+// Rules about what a VM has, too, though some apply to hosts only; host/rules.hpp adds the rest. In
+// the order of causes: earlier rules explain later ones.
+[[nodiscard]] std::vector<Rule> common_rules();
+
 extern std::span<Rule const> const memory_rules;
 extern std::span<Rule const> const stack_rules;
 extern std::span<Rule const> const port_rules;

@@ -13,7 +13,6 @@
 #include "vfmgr/machine/nic.hpp"
 #include "vfmgr/machine/rdma_stack.hpp"
 #include "vfmgr/machine/read_devices.hpp"
-#include "vfmgr/machine/sriov_owners.hpp"
 
 namespace vfmgr::checks {
 namespace {
@@ -22,7 +21,6 @@ using std::chrono::seconds;
 using std::chrono::steady_clock;
 
 constexpr seconds command_time_max{10};
-constexpr seconds owner_question_max{2};  // the report of a drift waits for it
 
 std::string release_of(std::string const& root) {
     Facts facts;
@@ -152,25 +150,6 @@ Facts collect(Collection const& what) {
     read_vfio_holders(files, facts);
     if (this_machine) ask_this_machine(files, release, running, facts);
     add(rdma_devices.get(), facts);
-    return facts;
-}
-
-Facts collect_owners(std::string const& root) {
-    Facts facts;
-    Files files(root, "");
-    for (auto const& expected : owner_sources) files.read(expected, facts);
-    files.read({"/proc/cmdline"}, facts);
-    for (auto const pattern : folder_sources)
-        if (pattern.starts_with("/etc/systemd/system/")) files.list(pattern, facts);
-    // systemd is slow: query it only where the answer matters.
-    auto const found = find_owners(read_machine(facts));
-    bool const asks = std::ranges::any_of(found, [](auto const& one) {
-        return one.owner.kind == OwnerKind::networkd ||
-               one.owner.kind == OwnerKind::network_manager;
-    });
-    if (!root.empty() || !asks) return facts;
-    auto const question = unit_question({"NetworkManager.service", "systemd-networkd.service"});
-    facts.commands.emplace(question, run_line(question, steady_clock::now() + owner_question_max));
     return facts;
 }
 

@@ -21,9 +21,6 @@ struct Collection {
     std::function<CommandFact()> rdma_links{};
 };
 [[nodiscard]] Facts collect(Collection const& what);
-// Reads only the configuration files that show which other programs make VFs, on a machine or below
-// `root`; on this machine, also whether the services that own these files run.
-[[nodiscard]] Facts collect_owners(std::string const& root);
 // Reads only which processes hold VFIO devices on this machine.
 [[nodiscard]] Facts collect_vfio_holders();
 

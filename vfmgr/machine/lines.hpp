@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -38,6 +39,13 @@ namespace vfmgr::checks {
         text.remove_prefix(words.back().size());
     }
     return words;
+}
+
+[[nodiscard]] inline std::string lowered(std::string_view text) {
+    std::string all(text);
+    for (char& byte : all)
+        if (byte >= 'A' && byte <= 'Z') byte = static_cast<char>(byte - 'A' + 'a');
+    return all;
 }
 
 [[nodiscard]] inline bool contains(std::string_view text, std::string_view part) {

@@ -5,6 +5,8 @@
 #include <array>
 #include <string>
 
+#include "vfmgr/machine/lines.hpp"
+
 namespace vfmgr::checks {
 namespace {
 
@@ -112,10 +114,7 @@ std::optional<char> quote_around(std::string_view text, Span const& name) {
 }
 
 bool takes_the_line(std::string_view name) {
-    std::string all(name);
-    std::ranges::transform(all, all.begin(), [](char c) {
-        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
+    auto const all = lowered(name);
     auto const has = [&](std::string_view word) { return all.find(word) != all.npos; };
     return has("authorization") || has("cookie") || has("sshpass");
 }

@@ -4,9 +4,9 @@
 
 #include <sstream>
 
+#include "vfmgr/checks/host/sriov_owners.hpp"
 #include "vfmgr/hypervisor/domain_xml.hpp"
 #include "vfmgr/machine/rdma_stack.hpp"
-#include "vfmgr/machine/sriov_owners.hpp"
 
 namespace vfmgr::checks::recordings {
 namespace {
@@ -155,7 +155,8 @@ TEST_F(SysfsRecordings, IntelPfAndThreeKindsOfRdmaDevices) {
     EXPECT_TRUE(machine.rdma_devices->at(2).node_guid);
     EXPECT_THAT(said(facts, "sriov.capable"), HasSubstr("ok       sriov.capable 0000:a2:00.0"));
     // A value that is not a number of interrupts has no use.
-    EXPECT_THAT(describe(diagnose(facts), {.all = true}), Not(HasSubstr("4294967033")));
+    EXPECT_THAT(describe(diagnose(facts, all_rules()), {.all = true}),
+                Not(HasSubstr("4294967033")));
 }
 
 class HostRecordings : public Recordings {

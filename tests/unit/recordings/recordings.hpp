@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "vfmgr/checks/doctor.hpp"
+#include "vfmgr/checks/host/rules.hpp"
 
 namespace vfmgr::checks::recordings {
 

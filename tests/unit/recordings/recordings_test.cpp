@@ -11,13 +11,13 @@
 #include <sstream>
 
 #include "tests/unit/temporary_folder.hpp"
+#include "vfmgr/checks/host/sriov_owners.hpp"
 #include "vfmgr/machine/bundle.hpp"
 #include "vfmgr/machine/collect.hpp"
 #include "vfmgr/machine/command.hpp"
 #include "vfmgr/machine/firmware.hpp"
 #include "vfmgr/machine/pci_config.hpp"
 #include "vfmgr/machine/rdma_stack.hpp"
-#include "vfmgr/machine/sriov_owners.hpp"
 
 namespace vfmgr::checks::recordings {
 
@@ -216,7 +216,7 @@ Facts machine_with(std::vector<Function> const& functions, std::string log) {
 }
 
 std::string said(Facts const& facts, std::string_view rule) {
-    auto report = diagnose(facts);
+    auto report = diagnose(facts, all_rules());
     std::erase_if(report.findings, [&](auto const& finding) { return finding.rule != rule; });
     return describe(report, {.all = true});
 }
@@ -256,7 +256,7 @@ TEST_F(AllRecordings, CrashNoParserAndNoRule) {
         for (auto const* const command : {"systemctl show a", "ofed_info -s",
                                           "mstconfig -e -d 0000:41:00.0 q", "nft -t list ruleset"})
             facts.commands[command] = {text, {}, 0, 0};
-        auto const found = diagnose(facts).findings;
+        auto const found = diagnose(facts, all_rules()).findings;
         for (auto const& finding : found)
             EXPECT_FALSE(finding.detail.empty()) << name << " " << finding.rule;
         auto const again = from_bundle(to_bundle(facts));

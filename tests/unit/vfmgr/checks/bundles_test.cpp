@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "vfmgr/checks/doctor.hpp"
+#include "vfmgr/checks/host/rules.hpp"
 #include "vfmgr/machine/bundle.hpp"
 #include "vfmgr/machine/sources.hpp"
 
@@ -45,7 +46,7 @@ nlohmann::json document_of(std::string const& name) {
 CheckReport report_on(nlohmann::json const& document) {
     auto const facts = from_bundle(document.dump());
     if (!facts) throw std::runtime_error(facts.error().detail);
-    return diagnose(*facts);
+    return diagnose(*facts, all_rules());
 }
 
 class WholeMachine : public testing::TestWithParam<std::string> {};
@@ -167,7 +168,7 @@ TEST(Rules, ClaimNothingOfAMachineThatNobodyLookedAt) {
     for (auto const machine : {CheckedMachine::host, CheckedMachine::guest}) {
         Facts facts;
         facts.machine = machine;
-        for (auto const& finding : diagnose(facts).findings)
+        for (auto const& finding : diagnose(facts, all_rules()).findings)
             EXPECT_EQ(finding.result, CheckResult::unknown)
                 << finding.rule << ": " << finding.detail;
     }
@@ -195,7 +196,7 @@ Facts without(Facts facts, std::string_view unseen) {
 
 std::set<std::string> accusations(Facts const& facts) {
     std::set<std::string> said;
-    for (auto const& finding : diagnose(facts).findings)
+    for (auto const& finding : diagnose(facts, all_rules()).findings)
         if (finding.result == CheckResult::failed || finding.result == CheckResult::warning)
             said.insert(fmt::format("{} {} {}", finding.rule, finding.subject, finding.detail));
     return said;

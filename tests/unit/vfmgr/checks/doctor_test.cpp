@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How findings are reported: to whom, in which order, and which commands are held back.
 #include "vfmgr/checks/doctor.hpp"
+#include "vfmgr/checks/host/rules.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,7 +34,8 @@ Finding finding_of(CheckReport const& report, std::string_view rule) {
 }
 
 TEST(Remedy, ThatTakesARebootIsToldWhenNobodyIsHarmed) {
-    auto const remedy = finding_of(diagnose(without_iommu()), "iommu.enabled").remedy.value();
+    auto const remedy =
+        finding_of(diagnose(without_iommu(), all_rules()), "iommu.enabled").remedy.value();
     EXPECT_EQ(remedy.blast_radius, BlastRadius::reboot);
     EXPECT_THAT(remedy.commands, testing::Contains("reboot"));
     EXPECT_TRUE(remedy.drain.empty());
@@ -46,7 +48,7 @@ TEST(Remedy, ThatTakesARebootIsHeldBackWhileAVmHasADevice) {
     facts.files["/proc/42/cmdline"] = {"guest=db1,debug-threads=on\n", 0};
     facts.links["/proc/77/fd/4"] = {"/dev/vfio/devices/vfio1", 0};
     facts.files["/proc/77/comm"] = {"dpdk-app\n", 0};
-    auto const report = diagnose(facts);
+    auto const report = diagnose(facts, all_rules());
     auto const remedy = finding_of(report, "iommu.enabled").remedy.value();
     EXPECT_TRUE(remedy.commands.empty());
     EXPECT_THAT(remedy.drain, ElementsAre("db1", "process dpdk-app"));
@@ -58,11 +60,12 @@ TEST(Remedy, IsHeldBackWhereItCantBeSeenWhoHoldsADevice) {
     facts.folders["/proc/1/fd"] = {{}, EACCES};
     facts.folders["/sys/bus/pci/devices"] = {{"0000:01:00.0"}, 0};
     facts.links["/sys/bus/pci/devices/0000:01:00.0/driver"] = {"../drivers/vfio-pci", 0};
-    EXPECT_THAT(finding_of(diagnose(facts), "iommu.enabled").remedy.value().drain,
+    EXPECT_THAT(finding_of(diagnose(facts, all_rules()), "iommu.enabled").remedy.value().drain,
                 ElementsAre(HasSubstr("EACCES")));
     // A function without a VFIO driver can't be held.
     facts.links["/sys/bus/pci/devices/0000:01:00.0/driver"] = {"../drivers/igb", 0};
-    EXPECT_TRUE(finding_of(diagnose(facts), "iommu.enabled").remedy.value().drain.empty());
+    EXPECT_TRUE(
+        finding_of(diagnose(facts, all_rules()), "iommu.enabled").remedy.value().drain.empty());
 }
 
 TEST(Remedy, OfOneNetdevIsToldAlsoWhileAVmHasAVf) {
@@ -77,7 +80,7 @@ TEST(Remedy, OfOneNetdevIsToldAlsoWhileAVmHasAVf) {
                    {"/sys/class/net/ens1/flags", {"0x1002\n", 0}}};
     facts.links[pf + "/virtfn0"] = {"../0000:01:10.0", 0};
     facts.links["/sys/class/net/ens1/device"] = {"../../../0000:01:00.0", 0};
-    auto const finding = finding_of(diagnose(facts), "port.pf_down");
+    auto const finding = finding_of(diagnose(facts, all_rules()), "port.pf_down");
     ASSERT_EQ(finding.result, CheckResult::failed);
     EXPECT_THAT(finding.remedy.value().commands, ElementsAre("ip link set dev ens1 up"));
 }

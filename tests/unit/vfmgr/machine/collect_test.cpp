@@ -9,10 +9,10 @@
 #include <fstream>
 
 #include "tests/unit/temporary_folder.hpp"
+#include "vfmgr/checks/host/sriov_owners.hpp"
 #include "vfmgr/machine/command.hpp"
 #include "vfmgr/machine/files.hpp"
 #include "vfmgr/machine/machine.hpp"
-#include "vfmgr/machine/sriov_owners.hpp"
 
 namespace vfmgr::checks {
 namespace {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "vfmgr/checks/doctor.hpp"
+#include "vfmgr/checks/host/rules.hpp"
 
 namespace vfmgr::checks {
 namespace {
@@ -122,7 +123,7 @@ TEST(KernelLog, GivesRulesTheSameInEachForm) {
         facts.patterns = {"*"};
         facts.files["/dev/kmsg"] = {std::string(before) + complaint, 0};
         std::string said;
-        for (auto const& finding : diagnose(facts).findings)
+        for (auto const& finding : diagnose(facts, all_rules()).findings)
             if (finding.rule == "log.mlx5") said += finding.subject + " " + finding.detail;
         EXPECT_EQ(said, "0000:41:00.0 the module in port 2 is too hot, which takes its link down")
             << before;

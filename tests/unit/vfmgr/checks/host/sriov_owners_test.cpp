@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Covers the languages of configuration files; bundles/cases/owners.json has the findings.
-#include "vfmgr/machine/sriov_owners.hpp"
+#include "vfmgr/checks/host/sriov_owners.hpp"
 
 #include <gtest/gtest.h>
 

@@ -69,6 +69,9 @@ struct FoundOwner {
 // "/etc/systemd/network/20-vf.link:5 makes 4 VFs", "NetworkManager's connection storage
 // (/etc/NetworkManager/system-connections/s.nmconnection:7) makes 6 VFs".
 [[nodiscard]] std::string sentence_of(FoundOwner const& found);
+// Reads only these files, on a machine or below `root`; on this machine, also whether the services
+// that own them run.
+[[nodiscard]] Facts collect_owners(std::string const& root);
 // Returns such sentences for the owners that mean `device`, or may mean any.
 [[nodiscard]] std::vector<std::string> owners_of(Machine const& machine,
                                                  DeviceSelector const& device);

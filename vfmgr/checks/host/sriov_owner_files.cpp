@@ -1,18 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/machine/sriov_owners.hpp"
-
+// Owners of VFs whose files are lines: "key = value", rules, scripts.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "api/types/addresses.hpp"
-#include "vfmgr/machine/lines.hpp"
-#include "vfmgr/machine/sources.hpp"
-#include "vfmgr/machine/sriov_owner_lines.hpp"
+#include "api/types/text.hpp"
+#include "vfmgr/checks/host/sriov_owner_lines.hpp"
 
 namespace vfmgr::checks {
 namespace {
+
+std::string_view without_quotes(std::string_view text) {
+    bool const quoted = text.size() >= 2 && (text.front() == '"' || text.front() == '\'') &&
+                        text.back() == text.front();
+    return quoted ? text.substr(1, text.size() - 2) : text;
+}
+
+// Calls `take` with every line that is no comment.
+template <class Take>
+void each_setting_line(std::string_view text, Take take) {
+    for (std::size_t number = 1; !text.empty(); ++number) {
+        SettingLine const line{take_line(text), number};
+        auto const content = trimmed(line.text);
+        if (!content.empty() && content.front() != '#' && content.front() != ';') take(line);
+    }
+}
+
+// "key = value", each without blanks and quotes.
+struct Assignment {
+    std::string_view key, value;
+};
+std::optional<Assignment> assignment_in(std::string_view line, char sign) {
+    auto value = trimmed(line);
+    auto const key = take_until(value, sign);
+    if (!key) return std::nullopt;
+    return Assignment{trimmed(*key), without_quotes(trimmed(value))};
+}
 
 constexpr std::array<std::string_view, 2> count_files{"sriov_numvfs", "mlx5_num_vfs"};
 
@@ -189,15 +215,12 @@ Owners in_lines(std::string_view path, std::string_view text) {
 
 }  // namespace
 
-bool DeviceSelector::any() const {
-    return netdevs.empty() && macs.empty() && drivers.empty() && pci.empty() && ibdevs.empty();
-}
-
 std::vector<SriovOwner> parse_sriov_owners(std::string_view path, std::string_view text) {
     if (contains(path, "/systemd/network/")) return in_networkd(path, text);
     if (contains(path, "/system-connections/")) return in_keyfile(text);
     if (contains(path, "/ifcfg-")) return in_ifcfg(text);
-    if (contains(path, "/sriov-operator/")) return in_operator_files(path, text);
+    if (contains(path, "/sriov-operator/"))
+        return path.ends_with(".yaml") ? in_operator_config(text) : in_operator_state(text);
     if (path.ends_with(".yaml")) return in_netplan(text);
     auto owners = in_lines(path, text);
     if (contains(path, "/modprobe.d/"))
@@ -205,137 +228,6 @@ std::vector<SriovOwner> parse_sriov_owners(std::string_view path, std::string_vi
             for (auto& owner : in_modprobe(line)) owners.push_back(std::move(owner));
         });
     return owners;
-}
-
-namespace {
-
-std::string_view file_name(std::string_view path) {
-    return path.substr(path.rfind('/') + 1);
-}
-
-// A unit's instances that boot targets link to: "mlx5-vfs@ens1" of "mlx5-vfs@". If the links can't
-// be read, the unit may be started.
-struct Started {
-    bool known = false;
-    std::vector<std::string> instances;  // "" for a unit that is no template
-};
-Started started(Machine const& machine, std::string_view unit) {
-    constexpr std::string_view service = ".service";
-    auto const stem = unit.substr(0, unit.size() - service.size());
-    Started result;
-    for (auto const& [folder, fact] : machine.facts.folders) {
-        if (!folder.starts_with("/etc/") || (!matches("/etc/systemd/system/*.wants", folder) &&
-                                             !matches("/etc/systemd/system/*.requires", folder)))
-            continue;
-        result.known = true;
-        for (std::string_view name : fact.names) {
-            if (name == unit) result.instances.emplace_back();
-            if (stem.ends_with('@') && name.starts_with(stem) && name.ends_with(service))
-                result.instances.emplace_back(
-                    name.substr(stem.size(), name.size() - stem.size() - service.size()));
-        }
-    }
-    return result;
-}
-
-bool is_running(Machine const& machine, std::string const& unit) {
-    auto const* const found = find_unit(machine, unit);
-    return !found || found->active == "active" || found->file == "enabled";
-}
-
-// Returns a unit's owner once for each of its instances; nothing for a unit that is never started.
-std::vector<FoundOwner> of_unit(Machine const& machine, std::string const& path,
-                                SriovOwner const& owner) {
-    auto const name = file_name(path);
-    if (name.starts_with("vfmgr")) return {};
-    auto const starts = started(machine, name);
-    if (!starts.known) return {{path, owner}};
-    std::vector<FoundOwner> all;
-    for (auto const& instance : starts.instances) {
-        all.push_back({path, owner});
-        auto const stem = name.substr(0, name.rfind(".service"));
-        all.back().owner.name = fmt::format("{}{}.service", stem, instance);
-        if (owner.of.any() && !instance.empty()) {
-            auto& of = all.back().owner.of;
-            (PciAddress::parse(instance) ? of.pci : of.netdevs).push_back(instance);
-        }
-    }
-    return all;
-}
-
-bool fits(std::vector<std::string> const& patterns, std::vector<std::string> const& names) {
-    return patterns.empty() || std::ranges::any_of(patterns, [&](auto const& pattern) {
-               return std::ranges::any_of(names,
-                                          [&](auto const& name) { return matches(pattern, name); });
-           });
-}
-
-}  // namespace
-
-bool is_owner_file(std::string_view path) {
-    return std::ranges::any_of(owner_sources,
-                               [&](auto const& source) { return matches(source.pattern, path); });
-}
-
-std::vector<FoundOwner> find_owners(Machine const& machine) {
-    std::vector<FoundOwner> all;
-    bool const networkd = is_running(machine, "systemd-networkd.service");
-    bool const network_manager = is_running(machine, "NetworkManager.service");
-    for (auto const& [path, fact] : machine.facts.files) {
-        if (fact.error != 0 || !is_owner_file(path)) continue;
-        for (auto& owner : parse_sriov_owners(path, fact.bytes)) {
-            if (owner.kind == OwnerKind::networkd && !networkd) continue;
-            if (owner.kind == OwnerKind::network_manager && !network_manager) continue;
-            if (owner.kind == OwnerKind::unit)
-                for (auto& one : of_unit(machine, path, owner)) all.push_back(std::move(one));
-            else
-                all.push_back({path, std::move(owner)});
-        }
-    }
-    if (!machine.parameters) return all;
-    for (auto const& [name, value] : *machine.parameters)
-        for (auto const suffix : {".num_vfs", ".max_vfs"})
-            if (name.ends_with(suffix)) {
-                auto const module = name.substr(0, name.find('.'));
-                auto const text = fmt::format("{}={}", name, value);
-                all.push_back({"/proc/cmdline",
-                               {OwnerKind::module,
-                                "makes VFs, " + text,
-                                text,
-                                0,
-                                module,
-                                {{}, {}, {module}, {}, {}}}});
-            }
-    return all;
-}
-
-bool means(DeviceSelector const& of, DeviceSelector const& device) {
-    auto macs = of.macs;
-    for (auto& mac : macs)
-        std::ranges::transform(mac, mac.begin(), [](char const byte) {
-            return byte >= 'A' && byte <= 'F' ? static_cast<char>(byte - 'A' + 'a') : byte;
-        });
-    return fits(of.netdevs, device.netdevs) && fits(macs, device.macs) &&
-           fits(of.drivers, device.drivers) && fits(of.pci, device.pci) &&
-           fits(of.ibdevs, device.ibdevs);
-}
-
-std::string sentence_of(FoundOwner const& found) {
-    auto const& [path, owner] = found;
-    auto const place =
-        owner.line_number == 0 ? path : fmt::format("{}:{}", path, owner.line_number);
-    if (owner.kind != OwnerKind::network_manager || owner.name.empty())
-        return fmt::format("{} {}", place, owner.does);
-    return fmt::format("NetworkManager's connection {} ({}) {}", owner.name, place, owner.does);
-}
-
-std::vector<std::string> owners_of(Machine const& machine, DeviceSelector const& device) {
-    std::vector<std::string> all;
-    for (auto const& found : find_owners(machine)) {
-        auto const& of = found.owner.of;
-        if (means(of, device)) all.push_back(sentence_of(found) + (of.any() ? "" : " of it"));
-    }
-    return all;
 }
 
 }  // namespace vfmgr::checks

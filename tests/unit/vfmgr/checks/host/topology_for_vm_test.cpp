@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/checks/gpu_place.hpp"
+#include "vfmgr/checks/host/topology_for_vm.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "api/types/text.hpp"
-#include "vfmgr/checks/rule.hpp"
+#include "vfmgr/checks/host/rules.hpp"
 #include "vfmgr/machine/nic.hpp"
 #include "vfmgr/machine/rdma_stack.hpp"
 

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <set>
 
-#include "vfmgr/checks/rule.hpp"
+#include "vfmgr/checks/host/rules.hpp"
 #include "vfmgr/machine/lines.hpp"
 #include "vfmgr/machine/nic.hpp"
 

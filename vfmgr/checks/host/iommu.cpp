@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "vfmgr/checks/rule.hpp"
+#include "vfmgr/checks/host/rules.hpp"
 #include "vfmgr/machine/nic.hpp"
 
 namespace vfmgr::checks {

@@ -6,8 +6,7 @@
 #include <array>
 #include <map>
 
-#include "vfmgr/checks/rule.hpp"
-#include "vfmgr/checks/rules/sriov_owner.hpp"
+#include "vfmgr/checks/host/rules.hpp"
 #include "vfmgr/machine/lines.hpp"
 #include "vfmgr/machine/nic.hpp"
 
@@ -299,6 +298,11 @@ constexpr std::array sriov_group{
     Rule{"sriov.vf_driver", "VFs are bound to drivers that can attach them",
          "Linux Documentation/driver-api/vfio.rst; set-up guide, Unbind VFs for VM Assignment",
          AppliesTo::host, judge_vf_driver},
+    Rule{
+        "sriov.owner", "No other program owns the VFs",
+        "systemd.link(5), systemd.network(5), nm-settings(5), netplan(5), modinfo of mlx4_core and "
+        "ixgbe; sriov-network-operator, pkg/systemd and pkg/host/store",
+        AppliesTo::host, judge_sriov_owner},
 };
 
 }  // namespace

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a VM may know of its host's PCI tree: the places of the functions attached to it, and
+// nothing of others. Any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/types/topology.hpp"
+#include "api/types/vm_info.hpp"
+#include "vfmgr/machine/machine.hpp"
+
+namespace vfmgr::checks {
+
+// Reads only the places of these functions, the PFs of VFs, and the ports above them: on this
+// machine, or below `root`. Blocks as files of sysfs do.
+[[nodiscard]] Facts collect_places(std::string const& root, std::vector<VmHostdev> const& given);
+// Pure. Leaves out functions that libvirt has not placed, or that the machine lacks.
+[[nodiscard]] HostTopology topology_for_vm(Machine const& host,
+                                           std::vector<VmHostdev> const& given);
+
+}  // namespace vfmgr::checks
