@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <linux/pci_regs.h>
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -37,33 +36,29 @@ class RawSpace {
     std::string_view bytes_;
 };
 
-// Each capability points to the next. Stops at a pointer that leads back, which would never end.
-std::vector<Capability> capabilities_in(RawSpace const& space) {
-    std::vector<Capability> found;
-    if ((space.word(PCI_STATUS) & PCI_STATUS_CAP_LIST) == 0) return found;
+// Where the function has this capability. Each points to the next, and a broken list back: there is
+// room for so many.
+std::optional<std::size_t> capability(RawSpace const& space, std::uint32_t id) {
+    constexpr int most = (PCI_CFG_SPACE_SIZE - PCI_STD_HEADER_SIZEOF) / 4;
+    if ((space.word(PCI_STATUS) & PCI_STATUS_CAP_LIST) == 0) return std::nullopt;
     auto at = space.number(PCI_CAPABILITY_LIST, 1).value_or(0) & ~3U;
-    while (at >= PCI_STD_HEADER_SIZEOF && space.has(at, 2)) {
-        if (std::ranges::find(found, at, &Capability::at) != found.end()) break;
-        auto const id = space.number(at, 1).value_or(0);
-        if (id == 0xff) break;
-        found.push_back({static_cast<std::uint16_t>(id), static_cast<std::uint16_t>(at)});
+    for (int i = 0; i < most && at >= PCI_STD_HEADER_SIZEOF && space.has(at, 2); ++i) {
+        if (space.number(at, 1) == id) return at;
         at = space.number(at + PCI_CAP_LIST_NEXT, 1).value_or(0) & ~3U;
     }
-    return found;
+    return std::nullopt;
 }
 
-std::vector<Capability> extended_capabilities_in(RawSpace const& space) {
-    std::vector<Capability> found;
+std::optional<std::size_t> extended_capability(RawSpace const& space, std::uint32_t id) {
+    constexpr int most = (PCI_CFG_SPACE_EXP_SIZE - PCI_CFG_SPACE_SIZE) / 4;
     std::uint32_t at = PCI_CFG_SPACE_SIZE;
-    while (at >= PCI_CFG_SPACE_SIZE) {
-        if (std::ranges::find(found, at, &Capability::at) != found.end()) break;
+    for (int i = 0; i < most && at >= PCI_CFG_SPACE_SIZE; ++i) {
         auto const header = space.number(at, 4);
         if (!header || *header == 0 || *header == UINT32_MAX) break;
-        found.push_back(
-            {static_cast<std::uint16_t>(PCI_EXT_CAP_ID(*header)), static_cast<std::uint16_t>(at)});
+        if (PCI_EXT_CAP_ID(*header) == id) return at;
         at = PCI_EXT_CAP_NEXT(*header);
     }
-    return found;
+    return std::nullopt;
 }
 
 PcieCapability read_pcie(RawSpace const& space, std::size_t at) {
@@ -74,15 +69,6 @@ PcieCapability read_pcie(RawSpace const& space, std::size_t at) {
     if ((flags & PCI_EXP_FLAGS_VERS) < 2) return pcie;
     pcie.forwards_ari = (space.word(at + PCI_EXP_DEVCTL2) & PCI_EXP_DEVCTL2_ARI) != 0;
     return pcie;
-}
-
-void read_extended(RawSpace const& space, PciConfiguration& configuration) {
-    for (auto const& [id, at] : configuration.extended_capabilities) {
-        if (id == PCI_EXT_CAP_ID_ACS && space.has(at, PCI_ACS_CTRL + 2))
-            configuration.acs = {space.word(at + PCI_ACS_CAP), space.word(at + PCI_ACS_CTRL)};
-        if (id == PCI_EXT_CAP_ID_ATS && space.has(at, PCI_ATS_CTRL + 2))
-            configuration.ats = (space.word(at + PCI_ATS_CTRL) & PCI_ATS_CTRL_ENABLE) != 0;
-    }
 }
 
 }  // namespace
@@ -102,28 +88,22 @@ std::optional<PciConfiguration> parse_pci_configuration(std::string_view bytes) 
     RawSpace const space(bytes);
     if (space.size() < PCI_STD_HEADER_SIZEOF) return std::nullopt;
     PciConfiguration configuration;
-    configuration.vendor = space.word(PCI_VENDOR_ID);
-    configuration.device = space.word(PCI_DEVICE_ID);
-    auto const of_class = space.number(PCI_CLASS_REVISION, 4).value_or(0);
-    configuration.class_code = of_class >> 8U;
-    configuration.revision = static_cast<std::uint8_t>(of_class);
-    configuration.header_type =
-        static_cast<std::uint8_t>(space.number(PCI_HEADER_TYPE, 1).value_or(0) & 0x7fU);
+    auto const of_class = space.number(PCI_CLASS_REVISION, 4);
+    auto const header_type = space.number(PCI_HEADER_TYPE, 1).value_or(0) & 0x7fU;
     // Vendor and device can't decide this: those of a healthy VF read as ones.
-    configuration.answers = of_class != UINT32_MAX && configuration.header_type != 0x7f;
-    if (!configuration.answers) return configuration;
-    configuration.shows_capabilities = space.size() >= PCI_CFG_SPACE_SIZE;
-    if (configuration.shows_capabilities) configuration.capabilities = capabilities_in(space);
-    for (auto const& [id, at] : configuration.capabilities)
-        if (id == PCI_CAP_ID_EXP && space.has(at, PCI_EXP_FLAGS + 2))
-            configuration.pcie = read_pcie(space, at);
+    configuration.answers = of_class != UINT32_MAX && header_type != 0x7f;
+    if (!configuration.answers || space.size() < PCI_CFG_SPACE_SIZE) return configuration;
+    if (auto const at = capability(space, PCI_CAP_ID_EXP); at && space.has(*at, PCI_EXP_FLAGS + 2))
+        configuration.pcie = read_pcie(space, *at);
     // A function without PCI Express has no more than 256 bytes, for root too.
     configuration.shows_extended_capabilities =
-        space.size() > PCI_CFG_SPACE_SIZE ||
-        (configuration.shows_capabilities && !configuration.pcie);
-    if (space.size() > PCI_CFG_SPACE_SIZE)
-        configuration.extended_capabilities = extended_capabilities_in(space);
-    read_extended(space, configuration);
+        space.size() > PCI_CFG_SPACE_SIZE || !configuration.pcie;
+    if (auto const at = extended_capability(space, PCI_EXT_CAP_ID_ACS);
+        at && space.has(*at, PCI_ACS_CTRL + 2))
+        configuration.acs = {space.word(*at + PCI_ACS_CAP), space.word(*at + PCI_ACS_CTRL)};
+    if (auto const at = extended_capability(space, PCI_EXT_CAP_ID_ATS);
+        at && space.has(*at, PCI_ATS_CTRL + 2))
+        configuration.ats = (space.word(*at + PCI_ATS_CTRL) & PCI_ATS_CTRL_ENABLE) != 0;
     return configuration;
 }
 

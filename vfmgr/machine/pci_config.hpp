@@ -11,17 +11,12 @@
 
 namespace vfmgr::checks {
 
-// The kind of a PCI Express function: the numbers are those of its capability.
+// The kind of a PCI Express function: the numbers are those of its capability, which has more.
 enum class PcieKind : std::uint8_t {
     endpoint = 0,
-    legacy_endpoint = 1,
     root_port = 4,
     upstream_port = 5,
     downstream_port = 6,
-    to_pci_bridge = 7,
-    from_pci_bridge = 8,
-    integrated_endpoint = 9,
-    event_collector = 10,
 };
 
 struct PcieCapability {
@@ -43,23 +38,12 @@ struct AcsCapability {
 // "SrcValid+ TransBlk- ReqRedir+ …", as lspci prints it.
 [[nodiscard]] std::string describe_acs(std::uint16_t bits);
 
-struct Capability {
-    std::uint16_t id = 0, at = 0;
-    bool operator==(Capability const&) const = default;
-};
-
 struct PciConfiguration {
-    std::uint16_t vendor = 0, device = 0;  // 0xffff for a VF, as it should be
-    std::uint32_t class_code = 0;
-    std::uint8_t revision = 0, header_type = 0;
     bool answers = true;                       // false: all bits are ones
-    bool shows_capabilities = false;           // enough was read for them
-    bool shows_extended_capabilities = false;  // and for these
-    std::vector<Capability> capabilities, extended_capabilities;
+    bool shows_extended_capabilities = false;  // enough was read for them
     std::optional<PcieCapability> pcie;
     std::optional<AcsCapability> acs;
     std::optional<bool> ats;  // present: whether it is on
-    bool operator==(PciConfiguration const&) const = default;
 };
 
 // Returns nullopt for less than a header's 64 bytes.

@@ -29,26 +29,18 @@ ConfigurationSpace ethernet(std::size_t size) {
     return space;
 }
 
-TEST(PciConfiguration, ShowsItsHeaderToAnybody) {
+TEST(PciConfiguration, AnswersAnybody) {
     auto const read = parse_pci_configuration(ethernet(64).bytes());
     ASSERT_TRUE(read);
-    EXPECT_EQ(read->vendor, 0x15b3);
-    EXPECT_EQ(read->device, 0x101d);
-    EXPECT_EQ(read->class_code, 0x020000U);
-    EXPECT_EQ(read->revision, 3);
-    EXPECT_EQ(read->header_type, 0);
     EXPECT_TRUE(read->answers);
-    EXPECT_FALSE(read->shows_capabilities);
-    EXPECT_TRUE(read->capabilities.empty());
+    EXPECT_FALSE(read->pcie || read->shows_extended_capabilities);
     EXPECT_FALSE(parse_pci_configuration(std::string(63, '\0')));
 }
 
 TEST(PciConfiguration, HasCapabilities) {
     auto const read = parse_pci_configuration(ethernet(256).bytes());
     ASSERT_TRUE(read);
-    EXPECT_TRUE(read->shows_capabilities);
     EXPECT_FALSE(read->shows_extended_capabilities);
-    EXPECT_EQ(read->capabilities, (std::vector<Capability>{{0x10, 0x60}, {0x11, 0x9c}}));
     ASSERT_TRUE(read->pcie);
     EXPECT_EQ(read->pcie->kind, PcieKind::endpoint);
 }
@@ -89,17 +81,18 @@ TEST(PciConfiguration, DoesNotAnswerWithOnes) {
     auto const read = parse_pci_configuration(std::string(4096, '\xff'));
     ASSERT_TRUE(read);
     EXPECT_FALSE(read->answers);
-    EXPECT_TRUE(read->capabilities.empty() && read->extended_capabilities.empty());
+    EXPECT_FALSE(read->pcie || read->acs || read->ats);
 }
 
 TEST(PciConfiguration, EndsWhereItsListsLoop) {
     auto space = ethernet(4096);
-    space.set(0x9d, {0x60});
+    space.set(0x60, {0x05, 0x9c}).set(0x9d, {0x60});  // MSI and MSI-X
     space.set(0x100, {0x0e, 0, 0x01, 0x15}).set(0x150, {0x0d, 0, 0x01, 0x10});
     auto const read = parse_pci_configuration(space.bytes());
     ASSERT_TRUE(read);
-    EXPECT_EQ(read->capabilities.size(), 2U);
-    EXPECT_EQ(read->extended_capabilities.size(), 2U);
+    EXPECT_FALSE(read->pcie);
+    EXPECT_TRUE(read->acs);
+    EXPECT_FALSE(read->ats);
 }
 
 TEST(PciConfiguration, LeavesOutWhatWasCutOff) {
