@@ -183,8 +183,7 @@ std::optional<LogLine> line_with_time(std::string_view line) {
 KernelLog parse_kernel_log(std::string_view text) {
     KernelLog log;
     bool first = true, behind_record = false;
-    while (!text.empty()) {
-        auto line = take_line(text);
+    for (auto line : lines_in(text)) {
         if (line.ends_with('\r')) line.remove_suffix(1);
         // A record's further lines describe its device: " SUBSYSTEM=pci".
         if (line.empty() || (behind_record && line.starts_with(' '))) continue;

@@ -21,6 +21,12 @@ namespace vfmgr::checks {
     return take_part(rest, '\n');
 }
 
+[[nodiscard]] inline std::vector<std::string_view> lines_in(std::string_view text) {
+    std::vector<std::string_view> lines;
+    while (!text.empty()) lines.push_back(take_line(text));
+    return lines;
+}
+
 [[nodiscard]] inline std::string_view trimmed(std::string_view text) {
     constexpr std::string_view around = " \t\r";
     auto const from = text.find_first_not_of(around);

@@ -27,10 +27,8 @@ Known<std::set<std::string, std::less<>>> read_modules(Facts const& facts) {
     if (!loaded && !present) return tl::unexpected(loaded.error());
     std::set<std::string, std::less<>> modules;
     if (present) modules.insert(present->begin(), present->end());
-    for (auto rest = loaded.value_or(""); !rest.empty();) {
-        auto const line = take_line(rest);
+    for (auto const line : lines_in(loaded.value_or("")))
         modules.emplace(line.substr(0, line.find(' ')));
-    }
     return modules;
 }
 
@@ -89,12 +87,9 @@ std::vector<KernelParameter> parse_kernel_parameters(std::string_view cmdline) {
 // Parses the first processor's lines: the others are alike.
 Cpu parse_cpu(std::string_view cpuinfo) {
     Cpu cpu;
-    while (!cpuinfo.empty()) {
-        auto const line = take_line(cpuinfo);
-        auto const colon = line.find(':');
-        if (colon == line.npos) continue;
-        auto const key = trimmed(line.substr(0, colon));
-        auto const value = trimmed(line.substr(colon + 1));
+    for (auto value : lines_in(cpuinfo)) {
+        auto const key = trimmed(take_until(value, ':').value_or(""));
+        value = trimmed(value);
         if (key == "vendor_id")
             cpu.vendor = value == "GenuineIntel"   ? CpuVendor::intel
                          : value == "AuthenticAMD" ? CpuVendor::amd
@@ -118,8 +113,7 @@ std::map<std::string, Unit, std::less<>> parse_units(std::string_view shown) {
         id.clear();
         unit = {};
     };
-    while (!shown.empty()) {
-        auto value = take_line(shown);
+    for (auto value : lines_in(shown)) {
         if (value.empty()) keep();
         auto const key = take_until(value, '=');
         if (key == "Id") id = value;
@@ -149,10 +143,9 @@ bool module_loaded(Machine const& machine, std::string_view module) {
 }
 
 std::optional<std::string> kernel_option(Machine const& machine, std::string_view option) {
-    auto text = machine.facts.text("/boot/config-" + machine.release);
+    auto const text = machine.facts.text("/boot/config-" + machine.release);
     if (!text) return std::nullopt;
-    while (!text->empty()) {
-        auto value = take_line(*text);
+    for (auto value : lines_in(*text)) {
         if (value == fmt::format("# {} is not set", option)) return "n";
         auto const key = take_until(value, '=');
         if (key == option) return std::string(value);

@@ -77,11 +77,10 @@ std::optional<PortRate> parse_port_rate(std::string_view text) {
 // Iface Destination Gateway Flags RefCnt Use Metric Mask …
 std::set<std::string> parse_default_routes4(std::string_view lines) {
     std::set<std::string> netdevs;
-    while (!lines.empty()) {
-        auto const words = words_in(take_line(lines));
-        if (words.size() < 8 || words[1] != "00000000" || words[7] != "00000000") continue;
-        netdevs.emplace(words[0]);
-    }
+    for (auto const line : lines_in(lines))
+        if (auto const words = words_in(line);
+            words.size() >= 8 && words[1] == "00000000" && words[7] == "00000000")
+            netdevs.emplace(words[0]);
     return netdevs;
 }
 
@@ -90,20 +89,17 @@ std::set<std::string> parse_default_routes4(std::string_view lines) {
 std::set<std::string> parse_default_routes6(std::string_view lines) {
     constexpr std::string_view zeros = "00000000000000000000000000000000";
     std::set<std::string> netdevs;
-    while (!lines.empty()) {
-        auto const words = words_in(take_line(lines));
-        if (words.size() != 10 || words[0] != zeros || words[1] != "00" || words[9] == "lo")
-            continue;
-        netdevs.emplace(words[9]);
-    }
+    for (auto const line : lines_in(lines))
+        if (auto const words = words_in(line);
+            words.size() == 10 && words[0] == zeros && words[1] == "00" && words[9] != "lo")
+            netdevs.emplace(words[9]);
     return netdevs;
 }
 
 std::vector<RdmaLinkCommand> parse_rdma_link_commands(std::string_view text) {
     std::vector<RdmaLinkCommand> commands;
     constexpr std::string_view mark = "rdma link add ";
-    while (!text.empty()) {
-        auto const line = take_line(text);
+    for (auto const line : lines_in(text)) {
         auto const at = line.find(mark);
         auto const first = line.find_first_not_of(" \t");
         if (at == line.npos || line[first] == '#') continue;
@@ -124,8 +120,7 @@ std::vector<RdmaLinkCommand> parse_rdma_link_commands(std::string_view text) {
 std::set<std::string, std::less<>> parse_vfmgr_links(std::string_view lines) {
     constexpr std::size_t owner = 5;
     std::set<std::string, std::less<>> names;
-    while (!lines.empty()) {
-        auto line = take_line(lines);
+    for (auto line : lines_in(lines)) {
         std::vector<std::string_view> columns;
         while (!line.empty()) columns.push_back(take_part(line, ','));
         if (columns.size() > owner && columns[owner] == "vfmgr" && !columns[0].empty())

@@ -68,8 +68,7 @@ std::optional<bool> release_is_at_least(std::string_view release, int major, int
 }
 
 std::optional<ModuleFile> find_module(std::string_view modules_dep, std::string_view module) {
-    while (!modules_dep.empty()) {
-        auto rest = take_line(modules_dep);
+    for (auto rest : lines_in(modules_dep)) {
         auto const path = take_until(rest, ':');
         if (path && is_file_of(*path, module)) return ModuleFile{*path, words_in(rest)};
     }
@@ -121,10 +120,8 @@ std::string_view rdma_driver_of_connectx(PciDevice const& device) {
 bool module_present(Machine const& machine, std::string_view module) {
     if (module_loaded(machine, module)) return true;
     auto const path = "/lib/modules/" + machine.release + "/modules.builtin";
-    auto text = machine.facts.text(path).value_or("");
-    while (!text.empty())
-        if (is_file_of(take_line(text), module)) return true;
-    return false;
+    return std::ranges::any_of(lines_in(machine.facts.text(path).value_or("")),
+                               [&](std::string_view file) { return is_file_of(file, module); });
 }
 
 Known<bool> module_exists(Machine const& machine, std::string_view module) {

@@ -33,9 +33,8 @@ Owners in_document(std::string_view text, Find find) {
 // A line of JSON may hold the whole document.
 SettingLine line_of(YAML::Node const& key, std::string_view text) {
     constexpr std::size_t shown_max = 300;
-    auto const number = static_cast<std::size_t>(std::max(key.Mark().line, 0)) + 1;
-    for (std::size_t above = 1; above < number; ++above) static_cast<void>(take_line(text));
-    return {trimmed(take_line(text)).substr(0, shown_max), number};
+    auto const above = static_cast<std::size_t>(std::max(key.Mark().line, 0));
+    return {trimmed(lines_in(text).at(above)).substr(0, shown_max), above + 1};
 }
 
 DeviceSelector selector_of(YAML::Node const& match) {

@@ -18,9 +18,8 @@ constexpr std::uint64_t mebibyte = 1 << 20;
 
 // Returns the words that follow `name`, in the line that starts with it.
 std::vector<std::string_view> fields_of(std::string_view text, std::string_view name) {
-    while (!text.empty())
-        if (auto const line = take_line(text); line.starts_with(name))
-            return words_in(line.substr(name.size()));
+    for (auto const line : lines_in(text))
+        if (line.starts_with(name)) return words_in(line.substr(name.size()));
     return {};
 }
 

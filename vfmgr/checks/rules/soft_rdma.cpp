@@ -219,9 +219,7 @@ std::vector<Finding> judge_parameters(Machine const& machine) {
     std::vector<Finding> findings;
     for (auto const& [path, fact] : machine.facts.files) {
         if (!path.starts_with("/etc/modprobe.d/")) continue;
-        std::string_view rest = fact.bytes;
-        while (!rest.empty()) {
-            auto const line = take_line(rest);
+        for (auto const line : lines_in(fact.bytes)) {
             auto const words = words_in(line);
             if (words.size() < 3 || words[0] != "options" || words[1] != "rdma_rxe") continue;
             findings.push_back(
