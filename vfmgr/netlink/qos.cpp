@@ -18,12 +18,6 @@ namespace {
 static_assert(dcb_priorities == IEEE_8021QAZ_MAX_TCS);
 static_assert(dcb_selects_dscp == IEEE_8021QAZ_APP_SEL_DSCP);
 
-std::array<std::uint8_t, dcb_priorities> copied(std::uint8_t const (&from)[dcb_priorities]) {
-    std::array<std::uint8_t, dcb_priorities> to;
-    std::ranges::copy(from, to.begin());
-    return to;
-}
-
 }  // namespace
 
 bool trusts_dscp(Dcb const& dcb) {
@@ -56,9 +50,7 @@ std::optional<Dcb> parse_dcb(ByteView payload) {
     Dcb dcb;
     dcb.ifname = std::move(*ifname);
     auto const ieee = attributes.nested(DCB_ATTR_IEEE);
-    if (auto const pfc = ieee.value<ieee_pfc>(DCB_ATTR_IEEE_PFC)) dcb.pfc = DcbPfc{pfc->pfc_en};
-    if (auto const ets = ieee.value<ieee_ets>(DCB_ATTR_IEEE_ETS))
-        dcb.ets = DcbEts{copied(ets->prio_tc), copied(ets->tc_tsa), copied(ets->tc_tx_bw)};
+    if (auto const pfc = ieee.value<ieee_pfc>(DCB_ATTR_IEEE_PFC)) dcb.pfc = pfc->pfc_en;
     auto const table = ieee.nested(DCB_ATTR_IEEE_APP_TABLE);
     for (auto const& attribute : table.all()) {
         auto const app = front_object<dcb_app>(attribute.value);

@@ -2,29 +2,14 @@
 // What the kernel reports of priorities and queues: DCB, PAUSE, qdiscs. Free functions; any thread.
 #pragma once
 
-#include <array>
-
 #include "vfmgr/netlink/socket.hpp"
 
 namespace vfmgr {
 
 // Data centre bridging of a network device, as dcb(8) and lldptool show it: which priorities are
-// lossless (PFC), how they share the wire (ETS), which DSCP has which priority (APP). Values and
-// free functions; any thread.
+// lossless (PFC), which DSCP has which priority (APP). Values and free functions; any thread.
 
 inline constexpr std::size_t dcb_priorities = 8;
-
-struct DcbPfc {
-    std::uint8_t enabled = 0;  // bit n: priority n is lossless
-    bool operator==(DcbPfc const&) const = default;
-};
-
-struct DcbEts {
-    std::array<std::uint8_t, dcb_priorities> traffic_class{};  // of each priority
-    std::array<std::uint8_t, dcb_priorities>
-        algorithm{};  // of each class: 0 strict, 2 by bandwidth
-    std::array<std::uint8_t, dcb_priorities> bandwidth{};  // of each class, percent
-};
 
 inline constexpr std::uint8_t dcb_selects_dscp = 5;  // IEEE_8021QAZ_APP_SEL_DSCP
 struct DcbApp {
@@ -35,8 +20,7 @@ struct DcbApp {
 
 struct Dcb {
     std::string ifname;
-    std::optional<DcbPfc> pfc;  // absent: the driver does not report it
-    std::optional<DcbEts> ets;
+    std::optional<std::uint8_t> pfc;  // bit n: priority n is lossless; absent: not reported
     std::vector<DcbApp> apps;
 };
 // mlx5 takes a packet's priority from its DSCP while any entry for a DSCP exists, and from its VLAN

@@ -108,12 +108,12 @@ Finding judge_port_pfc(Machine const& machine, RdmaPortView const& view, Dcb con
     auto const& name = dcb.ifname;
     std::vector<Evidence> evidence{
         {"DCB_CMD_IEEE_GET " + name,
-         dcb.pfc ? fmt::format("PFC {:#04x}", dcb.pfc->enabled) : "reports no PFC"}};
-    if (dcb.pfc && dcb.pfc->enabled != 0)
-        return ok(name,
-                  fmt::format("keeps priority {} lossless",
-                              fmt::join(priorities_in(dcb.pfc->enabled), ", ")),
-                  std::move(evidence));
+         dcb.pfc ? fmt::format("PFC {:#04x}", *dcb.pfc) : "reports no PFC"}};
+    if (dcb.pfc && *dcb.pfc != 0)
+        return ok(
+            name,
+            fmt::format("keeps priority {} lossless", fmt::join(priorities_in(*dcb.pfc), ", ")),
+            std::move(evidence));
     if (auto const pause = pause_of(machine, name); pause && pause->sends && pause->receives) {
         evidence.push_back({"ETHTOOL_MSG_PAUSE_GET " + name, "rx on, tx on"});
         return ok(name,
@@ -142,7 +142,7 @@ std::vector<Finding> judge_pfc(Machine const& machine) {
             if (dcb)
                 findings.push_back(judge_port_pfc(machine, view, *dcb));
             else if (dcb.error().error == EOPNOTSUPP)
-                findings.push_back(judge_port_pfc(machine, view, Dcb{wire->name, {}, {}, {}}));
+                findings.push_back(judge_port_pfc(machine, view, Dcb{wire->name, {}, {}}));
             else
                 findings.push_back(unknown(wire->name, dcb.error()));
         }
@@ -161,7 +161,7 @@ std::vector<Finding> judge_lossless_wires(Machine const& machine, Judge judge, c
             auto const dcb = dcb_of(machine, wire->name);
             if (!dcb && dcb.error().error != EOPNOTSUPP)
                 findings.push_back(unknown(wire->name, dcb.error()));
-            if (!dcb || !dcb->pfc || dcb->pfc->enabled == 0) continue;
+            if (!dcb || !dcb->pfc || *dcb->pfc == 0) continue;
             std::ranges::move(judge(view, *wire, *dcb), std::back_inserter(findings));
         }
     return or_else(std::move(findings), not_applicable(none));
@@ -185,7 +185,7 @@ std::optional<std::uint8_t> global_traffic_class(Machine const& machine, RdmaPor
 // whether the VF tags.
 Finding judge_by_tags(Machine const& machine, RdmaPortView const& view, Dcb const& dcb) {
     auto const& name = dcb.ifname;
-    auto const lossless = fmt::format("{}", fmt::join(priorities_in(dcb.pfc->enabled), ", "));
+    auto const lossless = fmt::format("{}", fmt::join(priorities_in(*dcb.pfc), ", "));
     bool const tagged = !view.pci->vfs.empty() || !uppers_of(machine, name).empty();
     if (tagged)
         return ok(name, fmt::format("takes priorities from VLAN tags: traffic must be in a VLAN "
@@ -197,7 +197,7 @@ Finding judge_by_tags(Machine const& machine, RdmaPortView const& view, Dcb cons
                     "here is tagged: RoCE has priority 0, which is not lossless",
                     lossless),
         Remedy{{fmt::format("dcb app add dev {} dscp-prio 26:{}", name,
-                            priorities_in(dcb.pfc->enabled).front())},
+                            priorities_in(*dcb.pfc).front())},
                BlastRadius::netdev,
                "also send RoCE with traffic class 106 (DSCP 26); the first entry makes the NIC use "
                "DSCP"},
@@ -207,7 +207,7 @@ Finding judge_by_tags(Machine const& machine, RdmaPortView const& view, Dcb cons
 Finding judge_by_dscp(Machine const& machine, RdmaPortView const& view, Dcb const& dcb) {
     auto const& name = dcb.ifname;
     auto const is_lossless = [&](std::uint8_t dscp) {
-        return (dcb.pfc->enabled >> priority_of_dscp(dcb, dscp) & 1U) != 0;
+        return (*dcb.pfc >> priority_of_dscp(dcb, dscp) & 1U) != 0;
     };
     constexpr std::uint8_t customary = 26;
     auto const traffic_class = global_traffic_class(machine, view);
@@ -221,14 +221,14 @@ Finding judge_by_dscp(Machine const& machine, RdmaPortView const& view, Dcb cons
         name,
         fmt::format("maps DSCP {} to priority {}, but only priority {} is lossless: RoCE with "
                     "traffic class {} is not",
-                    used, priority_of_dscp(dcb, used),
-                    fmt::join(priorities_in(dcb.pfc->enabled), ", "), traffic_class.value_or(106)),
+                    used, priority_of_dscp(dcb, used), fmt::join(priorities_in(*dcb.pfc), ", "),
+                    traffic_class.value_or(106)),
         Remedy{{fmt::format("dcb app replace dev {} dscp-prio {}:{}", name, used,
-                            priorities_in(dcb.pfc->enabled).front())},
+                            priorities_in(*dcb.pfc).front())},
                BlastRadius::netdev,
                "use the same mapping as the switch"},
         {{"DCB_CMD_IEEE_GET " + name, fmt::format("DSCP {} has priority {}, PFC {:#04x}", used,
-                                                  priority_of_dscp(dcb, used), dcb.pfc->enabled)}});
+                                                  priority_of_dscp(dcb, used), *dcb.pfc)}});
 }
 
 std::vector<Finding> judge_dscp(Machine const& machine) {
@@ -257,16 +257,16 @@ std::string vlan_words(Vlan const& vlan) {
 }
 
 Finding judge_vf_vlan(std::string const& pf, PciDevice const& device, std::uint16_t index,
-                      Vlan const& vlan, DcbPfc const& pfc) {
+                      Vlan const& vlan, std::uint8_t pfc) {
     auto const found = device.vfs.find(index);
     auto const subject =
         found == device.vfs.end() ? fmt::format("{} vf {}", pf, index) : to_string(found->second);
-    auto const lossless = priorities_in(pfc.enabled);
+    auto const lossless = priorities_in(pfc);
     bool const dot1ad = vlan.proto == VlanProtocol::dot1ad;
     std::vector<Evidence> evidence{
         {fmt::format("RTM_GETLINK {} VFs", pf), fmt::format("vf {} {}", index, vlan_words(vlan))},
-        {"DCB_CMD_IEEE_GET " + pf, fmt::format("PFC {:#04x}, no entry for a DSCP", pfc.enabled)}};
-    if ((pfc.enabled >> vlan.qos & 1U) != 0)
+        {"DCB_CMD_IEEE_GET " + pf, fmt::format("PFC {:#04x}, no entry for a DSCP", pfc)}};
+    if ((pfc >> vlan.qos & 1U) != 0)
         return ok(
             subject,
             fmt::format("VF {} of {} is in {}, which is lossless", index, pf, vlan_words(vlan)),
