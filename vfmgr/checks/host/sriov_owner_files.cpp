@@ -77,36 +77,21 @@ Owners in_networkd(std::string_view path, std::string_view text) {
     return owner.line.empty() ? Owners() : Owners{owner};
 }
 
-// A keyfile of NetworkManager, of which the collection kept only these lines.
-Owners in_keyfile(std::string_view text) {
+// A keyfile of NetworkManager, or RHEL's ifcfg-*, which NetworkManager reads as well. The
+// collection kept only these lines.
+Owners in_network_manager(std::string_view text) {
     SriovOwner owner;
     owner.kind = OwnerKind::network_manager;
     each_setting_line(text, [&](SettingLine const& line) {
         auto const content = trimmed(line.text);
-        if (content == "[sriov]" && owner.line.empty()) note(owner, line, "sets VFs up");
-        auto const one = assignment_in(content, '=');
-        if (!one) return;
-        if (one->key == "id") owner.name = one->value;
-        if (one->key == "interface-name") owner.of.netdevs = {std::string(one->value)};
-        if (one->key == "mac-address") owner.of.macs = {std::string(one->value)};
-        if (one->key == "total-vfs") note(owner, line, makes_vfs(one->value));
-    });
-    return owner.line.empty() ? Owners() : Owners{owner};
-}
-
-// RHEL's ifcfg-*, which NetworkManager reads as well.
-Owners in_ifcfg(std::string_view text) {
-    SriovOwner owner;
-    owner.kind = OwnerKind::network_manager;
-    each_setting_line(text, [&](SettingLine const& line) {
-        auto const one = assignment_in(line.text, '=');
-        if (!one) return;
-        if (one->key == "DEVICE") owner.of.netdevs = {std::string(one->value)};
-        if (one->key == "NAME") owner.name = one->value;
-        if (!one->key.starts_with("SRIOV_")) return;
-        bool const count = one->key == "SRIOV_TOTAL_VFS";
-        if (!count && !owner.line.empty()) return;
-        note(owner, line, count ? makes_vfs(one->value) : "sets VFs up");
+        auto const [key, value] = assignment_in(content, '=').value_or(Assignment{content, {}});
+        if (key == "id" || key == "NAME") owner.name = value;
+        if (key == "interface-name" || key == "DEVICE") owner.of.netdevs = {std::string(value)};
+        if (key == "mac-address") owner.of.macs = {std::string(value)};
+        if (key == "total-vfs" || key == "SRIOV_TOTAL_VFS")
+            note(owner, line, makes_vfs(value));
+        else if (owner.line.empty() && (key == "[sriov]" || key.starts_with("SRIOV_")))
+            note(owner, line, "sets VFs up");
     });
     return owner.line.empty() ? Owners() : Owners{owner};
 }
@@ -217,8 +202,8 @@ Owners in_lines(std::string_view path, std::string_view text) {
 
 std::vector<SriovOwner> parse_sriov_owners(std::string_view path, std::string_view text) {
     if (contains(path, "/systemd/network/")) return in_networkd(path, text);
-    if (contains(path, "/system-connections/")) return in_keyfile(text);
-    if (contains(path, "/ifcfg-")) return in_ifcfg(text);
+    if (contains(path, "/system-connections/") || contains(path, "/ifcfg-"))
+        return in_network_manager(text);
     if (contains(path, "/sriov-operator/"))
         return path.ends_with(".yaml") ? in_operator_config(text) : in_operator_state(text);
     if (path.ends_with(".yaml")) return in_netplan(text);
