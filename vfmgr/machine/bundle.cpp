@@ -85,6 +85,16 @@ nlohmann::json to_document(std::map<std::string, T, std::less<>> const& facts) {
     return document;
 }
 
+// Calls `take` with the name and the facts of each part.
+template <class Of, class Take>
+void each_part(Of& facts, Take take) {
+    take("files", facts.files);
+    take("links", facts.links);
+    take("folders", facts.folders);
+    take("netlink", facts.netlink);
+    take("commands", facts.commands);
+}
+
 // Reads the parts of a bundle. Keeps the first mistake only, to report it once.
 class BundleReader {
   public:
@@ -207,11 +217,8 @@ std::string to_bundle(Facts const& facts) {
     Header const header{form, facts.machine, facts.provenance, facts.source, facts.collected_at};
     fields(writer, header);
     document["patterns"] = facts.patterns;
-    document["files"] = to_document(facts.files);
-    document["links"] = to_document(facts.links);
-    document["folders"] = to_document(facts.folders);
-    document["netlink"] = to_document(facts.netlink);
-    document["commands"] = to_document(facts.commands);
+    each_part(facts,
+              [&](char const* name, auto const& part) { document[name] = to_document(part); });
     return document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
@@ -222,23 +229,14 @@ Result<Facts> from_bundle(std::string_view text) {
                     "make the bundle again: vfctl support-bundle");
     VFMGR_TRY(auto const document, parse_json(text));
     VFMGR_TRY(auto const header, from_json_document<Header>(document));
-    Facts facts{header.machine,
-                header.provenance,
-                header.source,
-                std::chrono::floor<std::chrono::milliseconds>(header.collected_at),
-                {},
-                {},
-                {},
-                {},
-                {},
-                {}};
+    Facts facts;
+    facts.machine = header.machine;
+    facts.provenance = header.provenance;
+    facts.source = header.source;
+    facts.collected_at = std::chrono::floor<std::chrono::milliseconds>(header.collected_at);
     BundleReader reader(document);
     reader.texts("patterns", facts.patterns);
-    reader.facts("files", facts.files);
-    reader.facts("links", facts.links);
-    reader.facts("folders", facts.folders);
-    reader.facts("netlink", facts.netlink);
-    reader.facts("commands", facts.commands);
+    each_part(facts, [&](char const* name, auto& part) { reader.facts(name, part); });
     if (reader.mistake()) return fail(*reader.mistake());
     return facts;
 }

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "api/os/descriptor.hpp"
+#include "vfmgr/machine/lines.hpp"
 
 namespace vfmgr::checks {
 namespace {
@@ -162,21 +163,13 @@ FolderFact names_of(std::string const& path) {
 // Returns `other` with its wildcards filled in by what `path` has at the wildcards of `pattern`.
 std::string with_same_names(std::string_view path, std::string_view pattern,
                             std::string_view other) {
-    auto const next = [](std::string_view& rest) {
-        rest.remove_prefix(1);  // '/'
-        auto const part = rest.substr(0, rest.find('/'));
-        rest.remove_prefix(part.size());
-        return part;
-    };
+    auto const parts = words_in(pattern, "/"), at = words_in(path, "/");
     std::vector<std::string_view> names;
-    while (!pattern.empty()) {
-        auto const name = next(path);
-        if (has_wildcard(next(pattern))) names.push_back(name);
-    }
+    for (std::size_t i = 0; i < parts.size(); ++i)
+        if (has_wildcard(parts[i])) names.push_back(at[i]);
     std::string same;
     auto name = names.begin();
-    while (!other.empty()) {
-        auto const part = next(other);
+    for (auto const part : words_in(other, "/")) {
         same += '/';
         same += has_wildcard(part) && name != names.end() ? *name++ : part;
     }
@@ -193,11 +186,7 @@ FolderFact const& Files::names_in(std::string const& folder) {
 
 std::vector<std::string> Files::expand(std::string_view pattern) {
     std::vector<std::string> paths{""};
-    std::string_view rest = pattern;
-    while (!rest.empty()) {
-        rest.remove_prefix(1);  // '/'
-        auto const part = rest.substr(0, rest.find('/'));
-        rest.remove_prefix(part.size());
+    for (auto const part : words_in(pattern, "/")) {
         std::vector<std::string> longer;
         for (auto const& path : paths) {
             if (!has_wildcard(part)) {
