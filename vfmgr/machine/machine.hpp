@@ -82,7 +82,7 @@ struct MachineRdmaPort {
     std::string phys_state;  // "LinkUp", "Disabled", "Polling"
     std::string link_layer;  // "Ethernet", "InfiniBand"
     std::string rate;        // "100 Gb/sec (4X EDR)"
-    std::optional<unsigned> lid, sm_lid;
+    std::optional<unsigned> sm_lid;
     std::vector<Gid> gids;
 };
 

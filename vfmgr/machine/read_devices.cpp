@@ -145,7 +145,6 @@ MachineRdmaPort read_rdma_port(Facts const& facts, std::string const& folder, in
     port.phys_state = parse_port_state(of.text("phys_state"));
     port.link_layer = of.text("link_layer");
     port.rate = of.text("rate");
-    port.lid = of.number<unsigned>("lid");
     port.sm_lid = of.number<unsigned>("sm_lid");
     port.gids = read_gids(facts, folder);
     return port;
