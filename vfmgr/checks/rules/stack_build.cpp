@@ -15,28 +15,25 @@ namespace {
 
 constexpr std::string_view dkms_tree = "/var/lib/dkms";
 
+std::optional<int> major_in(std::string_view version) {
+    auto const digits = version.substr(0, version.find_first_not_of("0123456789"));
+    auto const major = parse_digits(digits, {.max = 99});
+    return major ? std::optional(static_cast<int>(*major)) : std::nullopt;
+}
+
 // "gcc-12 (Debian 12.2.0-14) 12.2.0", "gcc (GCC) 11.4.1 20231218 (Red Hat 11.4.1-3)", and the same
 // within /proc/version: the first word that is a version and follows the name.
 std::optional<int> gcc_major(std::string_view text) {
     auto const name = text.find("gcc");
     if (name == text.npos) return std::nullopt;
-    auto rest = text.substr(name);
-    if (rest.starts_with("gcc-")) {
-        auto const digits = rest.substr(4, rest.find_first_not_of("0123456789", 4) - 4);
-        if (auto const major = parse_digits(digits, {.max = 99})) return static_cast<int>(*major);
-    }
+    auto const rest = text.substr(name);
+    if (rest.starts_with("gcc-"))
+        if (auto const major = major_in(rest.substr(4))) return major;
     constexpr std::string_view old_form = "gcc version ";
-    if (rest.starts_with(old_form)) {
-        rest.remove_prefix(old_form.size());
-        auto const old = parse_digits(rest.substr(0, rest.find('.')), {.max = 99});
-        return old ? std::optional(static_cast<int>(*old)) : std::nullopt;
-    }
+    if (rest.starts_with(old_form)) return major_in(rest.substr(old_form.size()));
     // Brackets hold the distribution's own version, which may start with another number.
     auto const close = rest.find(") ");
-    if (close == rest.npos) return std::nullopt;
-    rest.remove_prefix(close + 2);
-    auto const major = parse_digits(rest.substr(0, rest.find('.')), {.max = 99});
-    return major ? std::optional(static_cast<int>(*major)) : std::nullopt;
+    return close == rest.npos ? std::nullopt : major_in(rest.substr(close + 2));
 }
 
 std::optional<int> kernels_gcc(Machine const& machine) {
@@ -53,8 +50,7 @@ std::set<int> installed_gccs(Machine const& machine) {
             continue;
         auto const folder = std::string_view(path).substr(0, path.rfind('/'));
         auto const version = folder.substr(folder.rfind('/') + 1);
-        if (auto const major = parse_digits(version.substr(0, version.find('.')), {.max = 99}))
-            majors.insert(static_cast<int>(*major));
+        if (auto const major = major_in(version)) majors.insert(*major);
     }
     return majors;
 }
