@@ -21,9 +21,9 @@ struct Rule {
     std::string_view id;      // "iommu.enabled"
     std::string_view title;   // "The IOMMU is on"
     std::string_view source;  // where its knowledge comes from
-    AppliesTo applies = AppliesTo::both;
     // Returns at least one finding, per subject or for the machine; diagnose() fills in `rule`.
     std::vector<Finding> (*judge)(Machine const&);
+    AppliesTo applies = AppliesTo::both;
 };
 
 [[nodiscard]] std::vector<Rule> joined(std::initializer_list<std::span<Rule const>> groups);

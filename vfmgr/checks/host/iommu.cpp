@@ -187,18 +187,18 @@ std::vector<Finding> judge_override(Machine const& machine) {
 
 constexpr std::array rules{
     Rule{"cpu.virtualisation", "The CPU can run VMs", "kvm(4); Linux Documentation/virt/kvm",
-         AppliesTo::host, judge_virtualisation},
+         judge_virtualisation, AppliesTo::host},
     Rule{"iommu.enabled", "The IOMMU is on",
          "Linux Documentation/admin-guide/kernel-parameters.txt, intel_iommu and amd_iommu; "
          "setup guide, SR-IOV prerequisites",
-         AppliesTo::host, judge_enabled},
+         judge_enabled, AppliesTo::host},
     Rule{"iommu.interrupt_remapping", "Interrupts are remapped",
-         "Linux drivers/vfio/vfio_iommu_type1.c, allow_unsafe_interrupts", AppliesTo::host,
-         judge_remapping},
+         "Linux drivers/vfio/vfio_iommu_type1.c, allow_unsafe_interrupts", judge_remapping,
+         AppliesTo::host},
     Rule{"iommu.groups", "Each VF has an IOMMU group of its own",
-         "Linux Documentation/driver-api/vfio.rst, groups", AppliesTo::host, judge_groups},
+         "Linux Documentation/driver-api/vfio.rst, groups", judge_groups, AppliesTo::host},
     Rule{"iommu.acs_override", "ACS is not overridden",
-         "the override's own warning in the kernel's log", AppliesTo::host, judge_override},
+         "the override's own warning in the kernel's log", judge_override, AppliesTo::host},
 };
 
 }  // namespace

@@ -220,11 +220,11 @@ std::vector<Finding> judge_version(Machine const& machine) {
 
 constexpr std::array libvirt_group{
     Rule{"vfio.modules", "The kernel has VFIO", "Linux Documentation/driver-api/vfio.rst",
-         AppliesTo::host, judge_vfio},
+         judge_vfio, AppliesTo::host},
     Rule{"libvirt.unit", "libvirt's daemon can be reached",
-         "libvirtd(8), virtqemud(8); systemctl(1)", AppliesTo::host, judge_unit},
+         "libvirtd(8), virtqemud(8); systemctl(1)", judge_unit, AppliesTo::host},
     Rule{"libvirt.version", "This libvirt has no known problem with VFs",
-         "libvirt's NEWS: 8.7.0, 10.0.0, 12.2.0", AppliesTo::host, judge_version},
+         "libvirt's NEWS: 8.7.0, 10.0.0, 12.2.0", judge_version, AppliesTo::host},
 };
 
 }  // namespace

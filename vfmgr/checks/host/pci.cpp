@@ -335,9 +335,9 @@ constexpr std::array pci_group{
     Rule{"pci.acs", "PCIe ports isolate attached devices",
          "PCI Express, Access Control Services; Linux drivers/pci/pci.c, pci_std_enable_acs; "
          "rdma-core, rdma_topo",
-         AppliesTo::host, judge_acs},
+         judge_acs, AppliesTo::host},
     Rule{"pci.link", "NICs have a fast enough PCIe link",
-         "Linux drivers/pci/pci.c, __pcie_print_link_status", AppliesTo::host, judge_links},
+         "Linux drivers/pci/pci.c, __pcie_print_link_status", judge_links, AppliesTo::host},
 };
 
 }  // namespace

@@ -288,21 +288,21 @@ std::vector<Finding> judge_vf_driver(Machine const& machine) {
 constexpr std::array sriov_group{
     Rule{"sriov.firmware", "The card's firmware allows VFs",
          "set-up guide, Enable SR-IOV on Mellanox Adapter; mstflint, mlxconfig_table",
-         AppliesTo::host, judge_firmware},
+         judge_firmware, AppliesTo::host},
     Rule{"sriov.capable", "The NIC can have VFs",
          "Linux drivers/pci/iov.c, sriov_totalvfs; set-up guide, SR-IOV VFs Not Created",
-         AppliesTo::host, judge_capable},
+         judge_capable, AppliesTo::host},
     Rule{"sriov.resources", "The machine has room for the VFs",
-         "Linux drivers/pci/iov.c and setup-res.c; messages of mlx5_core", AppliesTo::host,
-         judge_sriov_resources},
+         "Linux drivers/pci/iov.c and setup-res.c; messages of mlx5_core", judge_sriov_resources,
+         AppliesTo::host},
     Rule{"sriov.vf_driver", "VFs are bound to drivers that can attach them",
          "Linux Documentation/driver-api/vfio.rst; set-up guide, Unbind VFs for VM Assignment",
-         AppliesTo::host, judge_vf_driver},
+         judge_vf_driver, AppliesTo::host},
     Rule{
         "sriov.owner", "No other program owns the VFs",
         "systemd.link(5), systemd.network(5), nm-settings(5), netplan(5), modinfo of mlx4_core and "
         "ixgbe; sriov-network-operator, pkg/systemd and pkg/host/store",
-        AppliesTo::host, judge_sriov_owner},
+        judge_sriov_owner, AppliesTo::host},
 };
 
 }  // namespace

@@ -77,7 +77,7 @@ std::vector<Finding> judge_gpu_operator(Machine const& machine) {
 
 constexpr std::array kubernetes{
     Rule{"kubernetes.gpu_operator", "The GPU operator is configured for RDMA",
-         "NVIDIA GPU Operator documentation, GPUDirect RDMA", AppliesTo::guest, judge_gpu_operator},
+         "NVIDIA GPU Operator documentation, GPUDirect RDMA", judge_gpu_operator, AppliesTo::guest},
 };
 
 }  // namespace

@@ -259,13 +259,13 @@ constexpr std::array log_{
     Rule{"log.mlx5", "The NICs report no faults",
          "Linux drivers/net/ethernet/mellanox/mlx5/core/{health,events}.c and mlx4/main.c; "
          "recordings and near misses",
-         AppliesTo::both, judge_nic_log},
+         judge_nic_log},
     Rule{"log.iommu_fault", "The IOMMU blocked no NIC or GPU",
          "Linux drivers/iommu/amd/iommu.c and intel/dmar.c; a recording of IO_PAGE_FAULT",
-         AppliesTo::both, judge_iommu_faults},
+         judge_iommu_faults},
     Rule{"log.peermem", "nvidia-peermem reports no faults",
          "open-gpu-kernel-modules nvidia-peermem.c, nv_get_p2p_free_callback; recordings",
-         AppliesTo::both, judge_peermem_log},
+         judge_peermem_log},
 };
 
 }  // namespace

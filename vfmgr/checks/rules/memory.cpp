@@ -223,11 +223,11 @@ std::vector<Finding> judge_numa(Machine const& machine) {
 constexpr std::array memory_group{
     Rule{"memory.locked", "RDMA programs may lock memory",
          "ibv_reg_mr(3); getrlimit(2), RLIMIT_MEMLOCK; software RDMA guide, locked memory",
-         AppliesTo::both, judge_locked},
+         judge_locked},
     Rule{"memory.huge_pages", "Huge pages are available for VMs that need them",
-         "Linux Documentation/admin-guide/mm/hugetlbpage.rst", AppliesTo::host, judge_huge_pages},
+         "Linux Documentation/admin-guide/mm/hugetlbpage.rst", judge_huge_pages, AppliesTo::host},
     Rule{"memory.numa", "NICs are near memory and CPUs",
-         "Linux Documentation/admin-guide/mm/numaperf.rst", AppliesTo::host, judge_numa},
+         "Linux Documentation/admin-guide/mm/numaperf.rst", judge_numa, AppliesTo::host},
 };
 
 }  // namespace

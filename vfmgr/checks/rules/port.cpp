@@ -283,17 +283,17 @@ std::vector<Finding> judge_subnet_manager(Machine const& machine) {
 
 constexpr std::array rules_of_ports{
     Rule{"port.link_layer", "Ports of a card have the intended link layer",
-         "IGX guide, Enabling RDMA, 3 Switch the board Link Layer to Ethernet", AppliesTo::host,
-         judge_link_layer},
+         "IGX guide, Enabling RDMA, 3 Switch the board Link Layer to Ethernet", judge_link_layer,
+         AppliesTo::host},
     Rule{"port.state", "RDMA ports in use are active",
          "setup guide, RDMA Connection Fails, ibstat; Linux drivers/infiniband/core/sysfs.c",
-         AppliesTo::both, judge_state},
+         judge_state},
     Rule{"port.pf_down", "PFs with VFs are up",
          "Linux drivers/net/ethernet/mellanox/mlx5/core/esw; libvirt virnetdev.c, PF is not online",
-         AppliesTo::host, judge_pf_down},
+         judge_pf_down, AppliesTo::host},
     Rule{"port.subnet_manager", "InfiniBand ports have a subnet manager",
          "setup guide, RDMA Connection Fails, sminfo, and SR-IOV Limitations, virt_enabled",
-         AppliesTo::both, judge_subnet_manager},
+         judge_subnet_manager},
 };
 
 }  // namespace

@@ -206,12 +206,11 @@ std::vector<Finding> judge_counters(Machine const& machine) {
 constexpr std::array rules_of_links{
     Rule{"port.cable", "Cables are plugged in and good",
          "IGX guide, dmesg | grep mlx5_core; Linux mlx5/core/events.c, Port module event",
-         AppliesTo::host, judge_cable},
+         judge_cable, AppliesTo::host},
     Rule{"port.speed", "RDMA ports run as fast as others of their kind",
-         "Linux drivers/infiniband/core/sysfs.c, rate", AppliesTo::both, judge_speed},
+         "Linux drivers/infiniband/core/sysfs.c, rate", judge_speed},
     Rule{"port.counters", "RDMA loses few packets",
-         "Linux mlx5/counters.c; NVIDIA, Understanding mlx5 Linux Counters", AppliesTo::both,
-         judge_counters},
+         "Linux mlx5/counters.c; NVIDIA, Understanding mlx5 Linux Counters", judge_counters},
 };
 
 }  // namespace

@@ -313,13 +313,13 @@ std::vector<Finding> judge_vf_vlans(Machine const& machine) {
 
 constexpr std::array rules_of_qos{
     Rule{"qos.pfc", "RoCE is protected from packet loss",
-         "IEEE 802.1Qbb; dcb-pfc(8); NVIDIA, RoCE configuration of ConnectX", AppliesTo::host,
-         judge_pfc},
+         "IEEE 802.1Qbb; dcb-pfc(8); NVIDIA, RoCE configuration of ConnectX", judge_pfc,
+         AppliesTo::host},
     Rule{"qos.dscp", "RoCE's packets are in the lossless priority",
-         "dcb-app(8); Linux mlx5/core/en_dcbnl.c, trust state", AppliesTo::host, judge_dscp},
+         "dcb-app(8); Linux mlx5/core/en_dcbnl.c, trust state", judge_dscp, AppliesTo::host},
     Rule{"qos.vf_vlan", "VFs in VLANs are in the lossless priority",
          "ip-link(8), vf vlan qos; IEEE 802.1Qbb; Linux mlx5/core/en_dcbnl.c, trust state",
-         AppliesTo::host, judge_vf_vlans},
+         judge_vf_vlans, AppliesTo::host},
 };
 
 }  // namespace

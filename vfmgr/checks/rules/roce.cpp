@@ -294,11 +294,9 @@ std::vector<Finding> judge_mtu(Machine const& machine) {
 
 constexpr std::array rules_of_roce{
     Rule{"port.gids", "RoCE ports have a GID for each address",
-         "setup guide, RDMA Connection Fails, show_gids; Linux core/roce_gid_mgmt.c",
-         AppliesTo::both, judge_gids},
+         "setup guide, RDMA Connection Fails, show_gids; Linux core/roce_gid_mgmt.c", judge_gids},
     Rule{"port.mtu", "MTUs match",
-         "IGX guide, 4 Configure the IP addresses, MTU 9000; Linux iboe_get_mtu()", AppliesTo::both,
-         judge_mtu},
+         "IGX guide, 4 Configure the IP addresses, MTU 9000; Linux iboe_get_mtu()", judge_mtu},
 };
 
 }  // namespace

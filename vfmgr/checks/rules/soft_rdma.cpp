@@ -296,18 +296,16 @@ std::vector<Finding> judge_persistence(Machine const& machine) {
 constexpr std::array rules_of_soft_rdma{
     Rule{"soft_rdma.module", "The kernel has SoftRoCE",
          "setup guide, SoftRoCE, Kernel Module Check; Linux drivers/infiniband/sw/rxe",
-         AppliesTo::both, judge_module},
+         judge_module},
     Rule{"soft_rdma.siw", "iWARP in software is available where it is configured",
-         "Software RDMA Configuration (type siw); Debian's kernel configuration", AppliesTo::both,
-         judge_siw},
+         "Software RDMA Configuration (type siw); Debian's kernel configuration", judge_siw},
     Rule{"soft_rdma.link", "SoftRoCE links work",
-         "setup guide, SoftRoCE Not Working, rdma link; Linux rxe_net.c", AppliesTo::both,
-         judge_link},
+         "setup guide, SoftRoCE Not Working, rdma link; Linux rxe_net.c", judge_link},
     Rule{"soft_rdma.parameters", "No file sets parameters that rdma_rxe does not have",
          "setup guide, SoftRoCE Parameters; Linux has no /sys/module/rdma_rxe/parameters",
-         AppliesTo::both, judge_parameters},
+         judge_parameters},
     Rule{"soft_rdma.persistence", "SoftRoCE links are created again after a boot",
-         "setup guide, Make Persistent Across Reboots", AppliesTo::both, judge_persistence},
+         "setup guide, Make Persistent Across Reboots", judge_persistence},
 };
 
 }  // namespace

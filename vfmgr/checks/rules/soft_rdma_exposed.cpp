@@ -105,7 +105,7 @@ std::vector<Finding> judge_exposed(Machine const& machine) {
 constexpr std::array rules_of_exposure{
     Rule{"soft_rdma.exposed", "SoftRoCE can't be reached from other networks",
          "Linux drivers/infiniband/sw/rxe/rxe_recv.c and its CVEs; IANA, UDP port 4791",
-         AppliesTo::both, judge_exposed},
+         judge_exposed},
 };
 
 }  // namespace
