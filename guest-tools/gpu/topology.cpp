@@ -133,11 +133,10 @@ std::vector<GpuNicPair> judge(checks::Machine const& machine, std::vector<GpuInf
                               std::optional<HostTopology> const& host_topology,
                               NcclState const& nccl) {
     std::vector<GpuNicPair> pairs;
-    if (!machine.pci) return pairs;
     for (auto const& gpu : gpus) {
         auto const* const device = checks::find_pci(machine, gpu.pci);
         if (!device) continue;
-        for (auto const* const nic : checks::rdma_nics(*machine.pci)) {
+        for (auto const* const nic : checks::rdma_nics(machine)) {
             GpuNicPair pair;
             pair.gpu = gpu.pci;
             pair.nic = nic->address;

@@ -40,13 +40,11 @@ std::optional<PciRegion> bar1_of(Machine const& machine, PciDevice const& gpu) {
     return bar1 ? std::optional(*bar1) : std::nullopt;
 }
 
-std::vector<PciDevice const*> rdma_nics(std::vector<PciDevice> const& pci) {
-    std::vector<PciDevice const*> nics;
-    for (auto const& device : pci)
-        if (is_network(device) && !device.pf &&
-            (device.vendor == vendor_mellanox || !device.rdma_devices.empty()))
-            nics.push_back(&device);
-    return nics;
+std::vector<PciDevice const*> rdma_nics(Machine const& machine) {
+    return functions_of(machine, [](PciDevice const& device) {
+        return is_network(device) && !device.pf &&
+               (device.vendor == vendor_mellanox || !device.rdma_devices.empty());
+    });
 }
 
 PciPlace place_of(Machine const& machine, PciDevice const& device) {
@@ -70,9 +68,8 @@ PciDistance distance(Machine const& machine, PciDevice const& one, PciDevice con
 }
 
 PciDevice const* nearest_nic(Machine const& machine, PciDevice const& gpu) {
-    if (!machine.pci) return nullptr;
     PciDevice const* nearest = nullptr;
-    for (auto const* nic : rdma_nics(*machine.pci))
+    for (auto const* nic : rdma_nics(machine))
         if (!nearest || distance(machine, gpu, *nic) > distance(machine, gpu, *nearest))
             nearest = nic;
     return nearest;

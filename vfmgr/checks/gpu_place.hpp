@@ -15,7 +15,7 @@ namespace vfmgr::checks {
 [[nodiscard]] std::optional<PciRegion> bar1_of(Machine const& machine, PciDevice const& gpu);
 
 // Functions with RDMA in hardware, without VFs whose PF is on the same machine.
-[[nodiscard]] std::vector<PciDevice const*> rdma_nics(std::vector<PciDevice> const& pci);
+[[nodiscard]] std::vector<PciDevice const*> rdma_nics(Machine const& machine);
 
 [[nodiscard]] PciPlace place_of(Machine const& machine, PciDevice const& device);
 [[nodiscard]] PciDistance distance(Machine const& machine, PciDevice const& one,

@@ -118,11 +118,8 @@ LogLine const* refusal_of_peermem(Machine const& machine) {
 }  // namespace
 
 std::vector<PciDevice const*> own_gpus(Machine const& machine) {
-    std::vector<PciDevice const*> own;
-    if (!machine.pci) return own;
-    for (auto const& device : *machine.pci)
-        if (is_nvidia_gpu(device) && !on_vfio(device)) own.push_back(&device);
-    return own;
+    return functions_of(
+        machine, [](PciDevice const& device) { return is_nvidia_gpu(device) && !on_vfio(device); });
 }
 
 bool surely_offers_gpudirect(Machine const& machine) {

@@ -138,6 +138,10 @@ PciDevice const* find_pci(Machine const& machine, PciAddress const& address) {
     return found == machine.pci->end() ? nullptr : &*found;
 }
 
+bool share_slot(PciAddress const& one, PciAddress const& other) {
+    return one.domain == other.domain && one.bus == other.bus && one.device == other.device;
+}
+
 bool module_loaded(Machine const& machine, std::string_view module) {
     return machine.modules && machine.modules->contains(module);
 }

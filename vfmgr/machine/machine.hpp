@@ -131,6 +131,17 @@ struct Machine {
 [[nodiscard]] KernelParameter const* find_parameter(std::vector<KernelParameter> const& all,
                                                     std::string_view name);
 [[nodiscard]] PciDevice const* find_pci(Machine const& machine, PciAddress const& address);
+// Returns the PCI functions that `is_such` accepts; none if they can't be read.
+template <class Judge>
+[[nodiscard]] std::vector<PciDevice const*> functions_of(Machine const& machine, Judge is_such) {
+    std::vector<PciDevice const*> found;
+    if (machine.pci)
+        for (auto const& device : *machine.pci)
+            if (is_such(device)) found.push_back(&device);
+    return found;
+}
+// True for functions in one slot: of one card, or a VF of it that takes no bus of its own.
+[[nodiscard]] bool share_slot(PciAddress const& one, PciAddress const& other);
 [[nodiscard]] bool module_loaded(Machine const& machine, std::string_view module);
 // "m", "y", "n" when it is not set; absent if the kernel's options can't be read. Works only for
 // options that sources.cpp keeps.

@@ -50,20 +50,15 @@ std::string file_of(PciAddress const& function, std::string_view name) {
 }
 
 std::vector<PciDevice const*> sriov_nics(Machine const& machine) {
-    std::vector<PciDevice const*> nics;
-    if (!machine.pci) return nics;
-    for (auto const& device : *machine.pci)
-        if (is_network(device) && !is_vf(device) && (device.total_vfs || is_connectx(device)))
-            nics.push_back(&device);
-    return nics;
+    return functions_of(machine, [](PciDevice const& device) {
+        return is_network(device) && !is_vf(device) && (device.total_vfs || is_connectx(device));
+    });
 }
 
 std::vector<PciDevice const*> connectx_cards(Machine const& machine) {
-    auto cards = sriov_nics(machine);
-    std::erase_if(cards, [](PciDevice const* device) {
-        return !is_connectx(*device) || device->address.function != 0;
+    return functions_of(machine, [](PciDevice const& device) {
+        return is_connectx(device) && !is_vf(device) && device.address.function == 0;
     });
-    return cards;
 }
 
 std::string name_of(Machine const& machine, PciDevice const& device) {
@@ -197,31 +192,26 @@ std::uint16_t nldev(unsigned command) {
 
 void ask_about_netdevs(Facts& facts) {
     auto const names = physical_netdevs(facts);
+    auto const ask = [&](NlSocket& socket, NlRequest request, std::string const& call) {
+        facts.netlink.insert_or_assign(call, asked(socket, std::move(request), call));
+    };
     auto socket = NlSocket::open(NlProtocol::route);
-    facts.netlink.emplace("RTM_GETADDR", socket
-                                             ? dumped(*socket, addresses_request(), "RTM_GETADDR")
-                                             : NetlinkFact{{}, EPROTONOSUPPORT});
+    facts.netlink["RTM_GETADDR"] = socket ? dumped(*socket, addresses_request(), "RTM_GETADDR")
+                                          : NetlinkFact{{}, EPROTONOSUPPORT};
     if (socket) {
         facts.patterns.insert("DCB_CMD_IEEE_GET *");
-        for (auto const& name : names) {
-            auto const call = "DCB_CMD_IEEE_GET " + name;
-            facts.netlink.insert_or_assign(call, asked(*socket, dcb_request(name), call));
-        }
+        for (auto const& name : names) ask(*socket, dcb_request(name), "DCB_CMD_IEEE_GET " + name);
         facts.patterns.insert("RTM_GETLINK * VFs");
-        for (auto const& name : names) {
-            if (!has_vfs(facts, name)) continue;
-            auto const call = "RTM_GETLINK " + name + " VFs";
-            facts.netlink.insert_or_assign(call, asked(*socket, vf_settings_request(name), call));
-        }
+        for (auto const& name : names)
+            if (has_vfs(facts, name))
+                ask(*socket, vf_settings_request(name), "RTM_GETLINK " + name + " VFs");
     }
     auto generic = NlSocket::open(NlProtocol::generic);
     auto const family = generic ? ethtool_family(*generic) : std::nullopt;
     if (!family) return;
     facts.patterns.insert("ETHTOOL_MSG_PAUSE_GET *");
-    for (auto const& name : names) {
-        auto const call = "ETHTOOL_MSG_PAUSE_GET " + name;
-        facts.netlink.insert_or_assign(call, asked(*generic, pause_request(*family, name), call));
-    }
+    for (auto const& name : names)
+        ask(*generic, pause_request(*family, name), "ETHTOOL_MSG_PAUSE_GET " + name);
 }
 
 void ask_about_rdma_devices(Facts& facts) {

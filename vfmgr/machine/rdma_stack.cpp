@@ -99,11 +99,8 @@ std::optional<std::string_view> find_kernel_symbol(std::string_view kallsyms,
 }
 
 std::vector<PciDevice const*> own_connectx(Machine const& machine) {
-    std::vector<PciDevice const*> own;
-    if (!machine.pci) return own;
-    for (auto const& device : *machine.pci)
-        if (is_connectx(device) && !on_vfio(device)) own.push_back(&device);
-    return own;
+    return functions_of(
+        machine, [](PciDevice const& device) { return is_connectx(device) && !on_vfio(device); });
 }
 
 // pci.ids: 0x1002 to 0x1010 are ConnectX-2 and -3 with their VFs, 0x63… and 0x67… are older ones.

@@ -265,10 +265,8 @@ std::optional<double> port_gbps(Machine const& machine, PciDevice const& card) {
     double sum = 0;
     for (auto const& netdev : *machine.netdevs) {
         if (!netdev.pci || !netdev.speed_mbps || contains(netdev.phys_port_name, "vf")) continue;
-        auto function = *netdev.pci;
-        function.function = card.address.function;
         auto const* const device = find_pci(machine, *netdev.pci);
-        if (function == card.address && device && !is_vf(*device))
+        if (share_slot(*netdev.pci, card.address) && device && !is_vf(*device))
             sum = std::max(sum, 0.0) + *netdev.speed_mbps / 1000.0;
     }
     return sum > 0 ? std::optional(sum) : std::nullopt;

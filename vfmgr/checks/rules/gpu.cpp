@@ -100,8 +100,7 @@ std::vector<Finding> judge_bar1(Machine const& machine) {
 std::vector<Finding> judge_gpu_topology(Machine const& machine) {
     if (!machine.pci) return {unknown("", machine.pci.error())};
     bool const guest = machine.kind == CheckedMachine::guest;
-    auto const nics = rdma_nics(*machine.pci);
-    bool const nic = guest ? has_rdma_nic(machine) : !nics.empty();
+    bool const nic = guest ? has_rdma_nic(machine) : !rdma_nics(machine).empty();
     if (!nic || std::ranges::none_of(*machine.pci, computes))
         return {not_applicable("this machine does not have both an NVIDIA GPU and an RDMA NIC")};
     if (guest)

@@ -38,12 +38,6 @@ int card_port(RdmaPortView const& view) {
     return view.device->ports.size() > 1 ? view.port->number : view.pci->address.function + 1;
 }
 
-bool same_card(RdmaPortView const& left, RdmaPortView const& right) {
-    auto const& a = left.pci->address;
-    auto const& b = right.pci->address;
-    return a.domain == b.domain && a.bus == b.bus && a.device == b.device;
-}
-
 // On a card that is all InfiniBand, nothing shows whether InfiniBand is intended. Beside an
 // Ethernet port, and with no subnet manager that ever reached it, it is a port that was never
 // switched over (IGX guide, "Switch the board Link Layer to Ethernet").
@@ -55,8 +49,9 @@ std::vector<Finding> judge_link_layer(Machine const& machine) {
     std::vector<Finding> findings;
     for (auto const& view : ports) {
         if (!view.infiniband() || view.port->sm_lid.value_or(0) != 0) continue;
-        auto const twin = std::ranges::find_if(
-            ports, [&](auto const& other) { return other.ethernet() && same_card(view, other); });
+        auto const twin = std::ranges::find_if(ports, [&](auto const& other) {
+            return other.ethernet() && share_slot(view.pci->address, other.pci->address);
+        });
         if (twin == ports.end()) continue;
         auto const pci = to_string(view.pci->address);
         Remedy remedy{

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <tuple>
 
 #include "vfmgr/checks/rule.hpp"
 #include "vfmgr/checks/rules/stack.hpp"
@@ -34,10 +33,8 @@ std::string blacklisted_in(Machine const& machine, std::string_view module) {
     auto const expected = fmt::format("blacklist {}", module);
     for (auto const& [path, fact] : machine.facts.files) {
         if (!path.starts_with("/etc/modprobe.d/")) continue;
-        auto const at = ("\n" + fact.bytes).find("\n" + expected);
-        auto const end = at == std::string::npos ? at : at + expected.size();
-        if (at != std::string::npos && (end >= fact.bytes.size() || fact.bytes[end] <= ' '))
-            return path;
+        for (auto const line : lines_in(fact.bytes))
+            if (line.starts_with(expected) && words_in(line)[1] == module) return path;
     }
     return {};
 }
@@ -71,11 +68,8 @@ std::optional<Finding> without_driver(Machine const& machine, PciDevice const& d
 // A RoCE LAG has one RDMA device for all ports of a card, at its first function.
 PciDevice const* shares_device_of(Machine const& machine, PciDevice const& device) {
     for (auto const& other : *machine.pci) {
-        auto const same = [](PciDevice const& one) {
-            return std::tuple(one.address.domain, one.address.bus, one.address.device);
-        };
-        if (other.address != device.address && same(other) == same(device) && !other.pf &&
-            !other.rdma_devices.empty() &&
+        if (other.address != device.address && share_slot(other.address, device.address) &&
+            !other.pf && !other.rdma_devices.empty() &&
             other.rdma_devices.front().find("bond") != std::string::npos)
             return &other;
     }
