@@ -19,6 +19,11 @@ namespace {
 struct Complaint {
     LogLine const* line = nullptr;
     int lines = 0;
+
+    void add(LogLine const& one) {
+        if (!line) line = &one;
+        ++lines;
+    }
 };
 
 enum class Kind { fatal, recovered, hot, module, power, busy, no_uar };
@@ -53,19 +58,14 @@ bool recovers(Mlx5Line const& parsed) {
 
 Complaints complaints_in(KernelLog const& log) {
     Complaints all;
-    auto const add = [&](std::string subject, Kind kind, LogLine const& line) {
-        auto& complaint = all[{std::move(subject), kind}];
-        if (!complaint.line) complaint.line = &line;
-        ++complaint.lines;
-    };
     for (auto const& line : log.lines) {
         auto const of_mlx4 = parse_device_line(line.text, "mlx4_core");
         if (of_mlx4 && of_mlx4->text == "Missing UAR, aborting")
-            add(to_string(of_mlx4->device), Kind::no_uar, line);
+            all[{to_string(of_mlx4->device), Kind::no_uar}].add(line);
         auto const parsed = parse_mlx5_line(line.text);
         if (!parsed) continue;
         auto const subject = parsed->device ? to_string(*parsed->device) : std::string();
-        if (auto const kind = kind_of(*parsed)) add(subject, *kind, line);
+        if (auto const kind = kind_of(*parsed)) all[{subject, *kind}].add(line);
         if (!recovers(*parsed)) continue;
         if (auto const lost = all.find({subject, Kind::fatal}); lost != all.end()) {
             all.insert_or_assign({subject, Kind::recovered}, lost->second);
@@ -207,26 +207,20 @@ Remedy for_fault(Machine const& machine, PciDevice const& device) {
 std::vector<Finding> judge_iommu_faults(Machine const& machine) {
     if (!machine.log) return {unknown("", machine.log.error())};
     if (!machine.pci) return {unknown("", machine.pci.error())};
-    struct Faults {
-        LogLine const* line;
-        std::string address;
-        int count;
-    };
-    std::map<PciDevice const*, Faults> by_device;
+    std::map<PciDevice const*, Complaint> by_device;
     for (auto const& line : machine.log->lines) {
         auto const fault = parse_iommu_fault(line.text);
         auto const* const device = fault ? device_of(machine, *fault) : nullptr;
         if (!device || (!is_network(*device) && !is_nvidia_gpu(*device))) continue;
-        auto const [at, is_new] =
-            by_device.try_emplace(device, Faults{&line, std::string(fault->address), 0});
-        ++at->second.count;
+        by_device[device].add(line);
     }
     std::vector<Finding> findings;
     for (auto const& [device, faults] : by_device)
         findings.push_back(warning(
             to_string(device->address),
-            fmt::format("the IOMMU blocked {} DMA request{} of {}, the first to {}", faults.count,
-                        faults.count == 1 ? "" : "s", to_string(device->address), faults.address),
+            fmt::format("the IOMMU blocked {} DMA request{} of {}, the first to {}", faults.lines,
+                        faults.lines == 1 ? "" : "s", to_string(device->address),
+                        parse_iommu_fault(faults.line->text)->address),
             for_fault(machine, *device), {evidence_of(*faults.line)}));
     return or_else(std::move(findings),
                    ok("", "the kernel's log shows no DMA of a NIC or GPU that the IOMMU blocked"));
@@ -239,11 +233,8 @@ std::vector<Finding> judge_peermem_log(Machine const& machine) {
     constexpr std::string_view words =
         " ERROR detected invalid context, skipping further processing";
     Complaint complaint;
-    for (auto const& line : machine.log->lines) {
-        if (!line.text.starts_with(module) || !contains(line.text, words)) continue;
-        if (!complaint.line) complaint.line = &line;
-        ++complaint.lines;
-    }
+    for (auto const& line : machine.log->lines)
+        if (line.text.starts_with(module) && contains(line.text, words)) complaint.add(line);
     if (complaint.line)
         return {warning(
             "", "nvidia-peermem found registrations that were already gone" + counted(complaint),
