@@ -2,7 +2,6 @@
 #include "vfmgr/machine/command.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <chrono>
 #include <mutex>
 
+#include "api/os/descriptor.hpp"
 #include "api/os/process.hpp"
 #include "vfmgr/machine/lines.hpp"
 
@@ -82,22 +82,15 @@ bool take(int from, std::string& into) {
     return got > 0;
 }
 
-int milliseconds_until(Deadline deadline) {
-    using std::chrono::milliseconds;
-    auto const left = std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
-    return static_cast<int>(std::max(milliseconds::zero(), left).count());
-}
-
 // Reads both streams to their ends; returns false at the deadline.
-bool listen(Pipe& out, Pipe& err, CommandFact& fact, Deadline deadline) {
-    std::array<pollfd, 2> streams{{{out.from.get(), POLLIN, 0}, {err.from.get(), POLLIN, 0}}};
+bool listen(Pipe const& out, Pipe const& err, CommandFact& fact, Deadline deadline) {
+    std::array streams{out.from.get(), err.from.get()};
     std::array<std::string*, 2> const texts{&fact.out, &fact.err};
-    while (streams[0].fd >= 0 || streams[1].fd >= 0) {
-        int const ready = ::poll(streams.data(), streams.size(), milliseconds_until(deadline));
-        if (ready < 0 && errno == EINTR) continue;
-        if (ready <= 0) return false;
+    while (streams[0] >= 0 || streams[1] >= 0) {
+        auto const ready = await_readable(streams, deadline);
+        if (!ready || *ready == Readiness::deadline_passed) return false;
         for (std::size_t i = 0; i < streams.size(); ++i)
-            if (streams[i].revents != 0 && !take(streams[i].fd, *texts[i])) streams[i].fd = -1;
+            if (is_readable(streams[i]) && !take(streams[i], *texts[i])) streams[i] = -1;
     }
     return true;
 }
