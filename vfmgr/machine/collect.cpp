@@ -17,10 +17,9 @@
 namespace vfmgr::checks {
 namespace {
 
-using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-constexpr seconds command_time_max{10};
+constexpr std::chrono::seconds command_time_max{10};
 
 std::string release_of(std::string const& root) {
     Facts facts;

@@ -107,19 +107,14 @@ std::vector<FoundOwner> find_owners(Machine const& machine) {
         }
     }
     if (!machine.parameters) return all;
-    for (auto const& [name, value] : *machine.parameters)
-        for (auto const suffix : {".num_vfs", ".max_vfs"})
-            if (name.ends_with(suffix)) {
-                auto const module = name.substr(0, name.find('.'));
-                auto const text = fmt::format("{}={}", name, value);
-                all.push_back({"/proc/cmdline",
-                               {OwnerKind::module,
-                                "makes VFs, " + text,
-                                text,
-                                0,
-                                module,
-                                {{}, {}, {module}, {}, {}}}});
-            }
+    for (auto const& [name, value] : *machine.parameters) {
+        if (!name.ends_with(".num_vfs") && !name.ends_with(".max_vfs")) continue;
+        auto const module = name.substr(0, name.find('.'));
+        auto const text = fmt::format("{}={}", name, value);
+        SriovOwner owner{OwnerKind::module, "makes VFs, " + text, text, 0, module, {}};
+        owner.of.drivers = {module};
+        all.push_back({"/proc/cmdline", std::move(owner)});
+    }
     return all;
 }
 

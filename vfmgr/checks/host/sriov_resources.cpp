@@ -22,19 +22,17 @@ struct Shortage {
 };
 constexpr std::string_view room_note =
     "enable Above 4G Decoding and SR-IOV in the firmware's set-up";
+constexpr Shortage of_bus_numbers(std::string_view words, std::string_view and_words) {
+    return {words, and_words, "there are no bus numbers for the VFs behind their port (ENOMEM)",
+            "alternatively, move the NIC to another slot, or request fewer VFs",
+            "pci=assign-busses"};
+}
 constexpr std::array shortages{
     Shortage{"not enough MMIO resources for SR-IOV", "",
              "there is no room in the address space for the VFs' memory (ENOMEM)", room_note,
              "pci=realloc"},
-    Shortage{"bus number out of range", "SR-IOV",
-             "there are no bus numbers for the VFs behind their port (ENOMEM)",
-             "alternatively, move the NIC to another slot, or request fewer VFs",
-             "pci=assign-busses"},
-    // The same since Linux 4.5.
-    Shortage{"can't enable", "out of range of [bus",
-             "there are no bus numbers for the VFs behind their port (ENOMEM)",
-             "alternatively, move the NIC to another slot, or request fewer VFs",
-             "pci=assign-busses"},
+    of_bus_numbers("bus number out of range", "SR-IOV"),
+    of_bus_numbers("can't enable", "out of range of [bus"),  // since Linux 4.5
     Shortage{"pci_enable_sriov failed : -5", "",
              "the first VF did not answer when it was created (EIO)",
              "enable ARI in the firmware's set-up, and update the card's firmware", ""},
