@@ -26,11 +26,9 @@ struct PcieCapability {
 };
 
 // Access Control Services: what a port lets devices below it do to each other.
-inline constexpr std::uint16_t acs_source_validation = 1U << 0U,
-                               acs_translation_blocking = 1U << 1U, acs_request_redirect = 1U << 2U,
+inline constexpr std::uint16_t acs_source_validation = 1U << 0U, acs_request_redirect = 1U << 2U,
                                acs_completion_redirect = 1U << 3U,
-                               acs_upstream_forwarding = 1U << 4U, acs_egress_control = 1U << 5U,
-                               acs_direct_translated = 1U << 6U;
+                               acs_upstream_forwarding = 1U << 4U, acs_direct_translated = 1U << 6U;
 struct AcsCapability {
     std::uint16_t able = 0, on = 0;
     bool operator==(AcsCapability const&) const = default;
