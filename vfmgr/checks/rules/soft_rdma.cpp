@@ -19,7 +19,7 @@ namespace {
 // start with "rxe_".
 constexpr std::string_view own_prefix = "vfmgr_";
 
-bool has_rdma_nic(Machine const& machine) {
+bool has_hardware(Machine const& machine) {
     return !nic_ports(machine).empty() ||
            (machine.pci && std::ranges::any_of(*machine.pci, is_connectx));
 }
@@ -98,7 +98,7 @@ std::optional<Finding> refused_symbols(Machine const& machine) {
 std::vector<Finding> judge_module(Machine const& machine) {
     bool const configured =
         is_configured(configured_links(machine), "rxe") || !soft_ports(machine).empty();
-    if (!configured && has_rdma_nic(machine))
+    if (!configured && has_hardware(machine))
         return {not_applicable("this machine has an RDMA NIC, and SoftRoCE is not configured")};
     if (auto finding = refused_symbols(machine)) return {std::move(*finding)};
     auto const exists = module_exists(machine, "rdma_rxe");
