@@ -54,10 +54,14 @@ bool is_from(QueuePairEnd const& peer, ibv_wc const& datagram, std::span<std::by
 
 void StreamFacts::add(StreamFacts const& other) {
     messages += other.messages;
-    bytes_written += other.bytes_written;
     bytes_kept += other.bytes_kept;
     read.add(other.read);
     if (error.empty()) error = other.error;
+}
+
+StreamEnd::StreamEnd(std::uint32_t seconds) {
+    offer_.stream = random_hex(16);
+    offer_.seconds = seconds;
 }
 
 Result<void> require_rdma(SessionPermit const& permit) {
@@ -91,12 +95,11 @@ Result<Endpoint> open_host_endpoint(SessionPermit const& permit, std::chrono::mi
 }
 
 HostStream::HostStream(Rdma rdma, StreamRequest request, ResponderLimits const& limits)
-    : request_(std::move(request)),
+    : StreamEnd(limits.stream_seconds_max),
+      request_(std::move(request)),
       deadline_(Steady::now() + std::chrono::seconds(limits.stream_seconds_max)),
       rdma_(std::move(rdma)) {
-    offer_.stream = random_hex(16);
     offer_.memory = rdma_.memory.remote();
-    offer_.seconds = limits.stream_seconds_max;
 }
 
 HostStream::~HostStream() {

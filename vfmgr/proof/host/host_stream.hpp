@@ -19,10 +19,9 @@ namespace vfmgr::verify {
 struct StreamFacts {
     std::uint64_t messages = 0;  // taken or answered; of a transfer: orders carried out
     // Only transfers count these.
-    std::uint64_t bytes_written = 0;  // to the guest's memory
-    std::uint64_t bytes_kept = 0;     // read back intact, of data that only the host knows
-    PayloadCheck read{};              // sums over all reads; detail of the first bad chunk
-    std::string error{};              // the error that ended a stream, in a sentence
+    std::uint64_t bytes_kept = 0;  // read back intact, of data that only the host knows
+    PayloadCheck read{};           // sums over all reads; detail of the first bad chunk
+    std::string error{};           // the error that ended a stream, in a sentence
 
     // Adds the counts; keeps the first detail and error.
     void add(StreamFacts const& other);
@@ -31,9 +30,17 @@ struct StreamFacts {
 class StreamEnd {
   public:
     virtual ~StreamEnd() = default;
-    [[nodiscard]] virtual StreamOffer const& offer() const = 0;
+    StreamEnd(StreamEnd const&) = delete;
+    StreamEnd& operator=(StreamEnd const&) = delete;
+
+    [[nodiscard]] StreamOffer const& offer() const { return offer_; }
     // Ends the stream; may take a second. Returns what it did in total.
     virtual StreamFacts stop() = 0;
+
+  protected:
+    // An offer with an id and the time that the stream lasts, to be completed.
+    explicit StreamEnd(std::uint32_t seconds);
+    StreamOffer offer_;
 };
 
 // Opens a stream of kind cm_ping for that guest only; may take seconds. Fails with unsupported
@@ -62,10 +69,6 @@ class HostStream final : public StreamEnd {
                                                                   StreamRequest const& request,
                                                                   ResponderLimits const& limits);
     ~HostStream() override;
-    HostStream(HostStream const&) = delete;
-    HostStream& operator=(HostStream const&) = delete;
-
-    [[nodiscard]] StreamOffer const& offer() const override { return offer_; }
     // How many messages it took or answered so far. Any thread.
     [[nodiscard]] std::uint64_t messages() const { return messages_; }
     // For a write_echo whose guest waits for the first number and answers it: makes the host go
@@ -94,7 +97,6 @@ class HostStream final : public StreamEnd {
 
     StreamRequest const request_;
     Deadline const deadline_;
-    StreamOffer offer_;
     Rdma rdma_;
     std::atomic<bool> stopping_ = false;
     std::atomic<bool> leads_ = false;

@@ -36,20 +36,16 @@ Result<void> match(SessionPermit const& permit, SessionRequest const& request) {
 }
 
 TurnLimits session_turns(ResponderLimits const& limits) {
-    TurnLimits turns;
-    turns.what = "RDMA sessions";
-    turns.places = limits.sessions_max;
-    turns.places_each = limits.sessions_each_max;
-    return turns;
+    return {.what = "RDMA sessions",
+            .places = limits.sessions_max,
+            .places_each = limits.sessions_each_max};
 }
 
 TurnLimits stream_turns(ResponderLimits const& limits) {
-    TurnLimits turns;
-    turns.what = "streams";
-    turns.places = limits.streams_max;
-    turns.places_each = limits.streams_each_max;
-    turns.usual = std::chrono::seconds(1);
-    return turns;
+    return {.what = "streams",
+            .places = limits.streams_max,
+            .places_each = limits.streams_each_max,
+            .usual = std::chrono::seconds(1)};
 }
 
 TurnLimits echo_turns(ResponderLimits const& limits) {
@@ -150,20 +146,20 @@ Result<Responder::Session> Responder::open_reserved(SessionPermit const& permit,
 // Ends the session's streams too.
 Responder::Session Responder::take(std::string const& session) {
     Session taken;
-    std::vector<Stream> streams;
+    Stream stream;
     {
         std::lock_guard const lock(mutex_);
         auto const found = sessions_.find(session);
         if (found == sessions_.end()) return nullptr;
         taken = std::move(found->second);
         sessions_.erase(found);
-        streams = take_streams(session);
+        stream = take_stream_of(session);
         auto const& attachment = taken->permit().attachment;
         // A session that is opening for the same attachment keeps the place.
         if (!opening_.contains(attachment)) session_turns_.end(attachment, Steady::now());
     }
     raise_event(wake_);
-    for (auto const& stream : streams) end_stream(stream, *taken);
+    end_stream(stream, *taken);
     return taken;
 }
 
@@ -225,7 +221,7 @@ std::vector<Responder::Event> Responder::events() const {
 int Responder::wait_milliseconds() const {
     auto next = Steady::now() + std::chrono::hours(1);
     for (auto const& [id, session] : sessions_) next = std::min(next, session->deadline());
-    for (auto const& [number, stream] : streams_) next = std::min(next, stream.until);
+    for (auto const& [id, stream] : streams_) next = std::min(next, stream.until);
     auto const left = std::chrono::ceil<std::chrono::milliseconds>(next - Steady::now());
     return static_cast<int>(std::max<long>(left.count(), 0));
 }
@@ -240,7 +236,7 @@ Responder::Over Responder::take_over() {
     for (auto at = streams_.begin(); at != streams_.end();) {
         auto const one = at++;
         if (one->second.until > now) continue;
-        auto const owner = sessions_.at(one->second.session);
+        auto const owner = sessions_.at(one->first);
         over.streams.emplace_back(owner, take_stream(one));
     }
     return over;

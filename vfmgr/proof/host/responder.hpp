@@ -58,15 +58,12 @@ class Responder {
     using Session = std::shared_ptr<HostSession>;
     // `end` is empty while the stream opens.
     struct Stream {
-        std::string session;
         StreamKind kind = StreamKind::one_sided;
         std::unique_ptr<StreamEnd> end{};
         Deadline until = Deadline::max();
     };
-    struct Reserved {
-        std::uint64_t number = 0;  // in streams_
-        Session owner;
-    };
+    // By session: one stream for each leaves places for others.
+    using Streams = std::map<std::string, Stream>;
     struct Event;
     struct Over {
         std::vector<std::string> sessions;
@@ -77,13 +74,13 @@ class Responder {
               FileDescriptor wake);
     [[nodiscard]] static Error no_session(std::string const& session);
     [[nodiscard]] Session take(std::string const& session);
-    [[nodiscard]] Result<OrTurn<Reserved>> reserve_stream(std::string const& session,
-                                                          StreamRequest const& request);
+    [[nodiscard]] Result<OrTurn<Session>> reserve_stream(std::string const& session,
+                                                         StreamRequest const& request);
     [[nodiscard]] Turns& turns_of(StreamKind kind);
-    [[nodiscard]] Stream take_stream(std::map<std::uint64_t, Stream>::iterator stream);
+    [[nodiscard]] Stream take_stream(Streams::iterator stream);
     [[nodiscard]] Result<std::unique_ptr<StreamEnd>> open_end(SessionPermit const& permit,
                                                               StreamRequest const& request) const;
-    [[nodiscard]] std::vector<Stream> take_streams(std::string const& session);
+    [[nodiscard]] Stream take_stream_of(std::string const& session);
     static void end_stream(Stream const& stream, HostSession& session);
     void drop_attachment(std::string const& attachment);
     [[nodiscard]] Result<std::optional<Turn>> reserve(SessionPermit const& permit);
@@ -106,8 +103,7 @@ class Responder {
     FileDescriptor const wake_;
     mutable std::mutex mutex_;  // guards what follows, and every session in sessions_
     std::map<std::string, Session> sessions_;
-    std::map<std::uint64_t, Stream> streams_;
-    std::uint64_t streams_so_far_ = 0;
+    Streams streams_;
     std::map<EchoPlace, FileDescriptor> echoes_;
     std::map<std::string, EchoPlace> opening_;  // by attachment: reserved, not in sessions_ yet
     Turns session_turns_;                       // by attachment

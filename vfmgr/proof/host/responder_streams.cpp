@@ -13,13 +13,12 @@ using Steady = std::chrono::steady_clock;
 
 Result<OrTurn<StreamOffer>> Responder::open_stream(std::string const& session,
                                                    StreamRequest const& request) {
-    VFMGR_TRY(auto reserved_or_turn, reserve_stream(session, request));
-    if (auto const* const turn = std::get_if<Turn>(&reserved_or_turn)) return *turn;
-    auto const& reserved = std::get<Reserved>(reserved_or_turn);
+    VFMGR_TRY(auto const owner_or_turn, reserve_stream(session, request));
+    if (auto const* const turn = std::get_if<Turn>(&owner_or_turn)) return *turn;
     // Declared before the lock: a dropped stream waits for its thread after the lock is released.
-    auto opened = open_end(reserved.owner->permit(), request);
+    auto opened = open_end(std::get<Session>(owner_or_turn)->permit(), request);
     std::lock_guard const lock(mutex_);
-    auto const place = streams_.find(reserved.number);
+    auto const place = streams_.find(session);
     if (place == streams_.end())  // its session has ended meanwhile
         return fail(opened ? no_session(session) : std::move(opened).error());
     if (!opened) {
@@ -36,7 +35,7 @@ Result<OrTurn<StreamOffer>> Responder::open_stream(std::string const& session,
 
 Result<std::unique_ptr<StreamEnd>> Responder::open_end(SessionPermit const& permit,
                                                        StreamRequest const& request) const {
-    if (is_transfer(request.kind)) return HostTransfers::open(permit, request, limits_);
+    if (is_transfer(request.kind)) return open_transfers(permit, request, limits_);
     auto limits = limits_;
     if (is_echo(request.kind))
         limits.stream_seconds_max = std::min(limits.stream_seconds_max, limits.echo_seconds_max);
@@ -51,29 +50,26 @@ Turns& Responder::turns_of(StreamKind kind) {
     return is_echo(kind) ? echo_turns_ : stream_turns_;
 }
 
-Result<OrTurn<Responder::Reserved>> Responder::reserve_stream(std::string const& session,
-                                                              StreamRequest const& request) {
+Result<OrTurn<Responder::Session>> Responder::reserve_stream(std::string const& session,
+                                                             StreamRequest const& request) {
     std::lock_guard const lock(mutex_);
     auto const owner = sessions_.find(session);
     if (owner == sessions_.end()) return fail(no_session(session));
-    // One stream for each session leaves places for others.
-    if (std::ranges::any_of(streams_,
-                            [&](auto const& entry) { return entry.second.session == session; }))
+    if (streams_.contains(session))
         return fail(Problem::limit_exceeded, "the session already has a stream",
                     "end that stream before you open another");
     VFMGR_TRY(auto const turn,
               turns_of(request.kind).take(sharer(owner->second->permit()), session, Steady::now()));
     if (turn) return *turn;
-    streams_.emplace(++streams_so_far_, Stream{session, request.kind});
-    return Reserved{streams_so_far_, owner->second};
+    streams_.emplace(session, Stream{request.kind});
+    return owner->second;
 }
 
 // Called under the lock. The caller waits for the stream's end after releasing it.
-Responder::Stream Responder::take_stream(std::map<std::uint64_t, Stream>::iterator stream) {
-    auto taken = std::move(stream->second);
-    streams_.erase(stream);
-    turns_of(taken.kind).end(taken.session, Steady::now());
-    return taken;
+Responder::Stream Responder::take_stream(Streams::iterator stream) {
+    auto taken = streams_.extract(stream);
+    turns_of(taken.mapped().kind).end(taken.key(), Steady::now());
+    return std::move(taken.mapped());
 }
 
 void Responder::close_stream(std::string const& session, std::string const& stream) {
@@ -81,24 +77,20 @@ void Responder::close_stream(std::string const& session, std::string const& stre
     Session owner;
     {
         std::lock_guard const lock(mutex_);
-        auto const found = std::ranges::find_if(streams_, [&](auto const& entry) {
-            auto const& one = entry.second;
-            return one.session == session && one.end && one.end->offer().stream == stream;
-        });
-        if (found == streams_.end()) return;
+        auto const found = streams_.find(session);
+        if (found == streams_.end() || !found->second.end ||
+            found->second.end->offer().stream != stream)
+            return;
         owner = sessions_.at(session);
         ended = take_stream(found);
     }
     end_stream(ended, *owner);
 }
 
-std::vector<Responder::Stream> Responder::take_streams(std::string const& session) {
-    std::vector<Stream> taken;
-    for (auto at = streams_.begin(); at != streams_.end();) {
-        auto const one = at++;
-        if (one->second.session == session) taken.push_back(take_stream(one));
-    }
-    // The session leaves the queues too.
+// Also removes the session from the queues.
+Responder::Stream Responder::take_stream_of(std::string const& session) {
+    auto const found = streams_.find(session);
+    auto taken = found == streams_.end() ? Stream() : take_stream(found);
     stream_turns_.end(session, Steady::now());
     echo_turns_.end(session, Steady::now());
     return taken;

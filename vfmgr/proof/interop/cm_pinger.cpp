@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "api/os/random.hpp"
 #include "api/types/json.hpp"
 #include "vfmgr/proof/interop/child.hpp"
 #include "vfmgr/proof/interop/rping.hpp"
@@ -73,17 +72,13 @@ namespace {
 class CmStream final : public verify::StreamEnd {
   public:
     CmStream(std::unique_ptr<RpingProcess> server, std::uint32_t seconds)
-        : server_(std::move(server)) {
-        offer_.stream = random_hex(16);
-        offer_.seconds = seconds;
+        : StreamEnd(seconds), server_(std::move(server)) {
         offer_.cm_port = server_->port();
     }
-    [[nodiscard]] StreamOffer const& offer() const override { return offer_; }
     verify::StreamFacts stop() override { return {.messages = server_->stop().pings}; }
 
   private:
     std::unique_ptr<RpingProcess> const server_;
-    StreamOffer offer_;
 };
 
 }  // namespace

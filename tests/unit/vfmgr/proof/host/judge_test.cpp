@@ -67,7 +67,7 @@ Run honest() {
 StreamFacts& add_transfer(Run& run) {
     run.report.tests.push_back(claim("transfer"));
     run.report.tests.back().figures = {{"rounds", 6}, {"orders", 24}, {"stale_per_million", 0}};
-    return run.facts.streamed[StreamKind::transfer] = {24, 8192, 4096, {8192, 0, "", false}, ""};
+    return run.facts.streamed[StreamKind::transfer] = {24, 4096, {8192, 0, "", false}, ""};
 }
 
 Verification verdict(Run const& run) {

@@ -199,13 +199,11 @@ struct CmStreams {
 
 class FakeCmStream final : public StreamEnd {
   public:
-    explicit FakeCmStream(CmStreams& told) : told_(told) {
-        offer_.stream = random_hex(4);
+    explicit FakeCmStream(CmStreams& told) : StreamEnd(0), told_(told) {
         offer_.cm_port = 45671;
         ++told_.opened;
     }
     ~FakeCmStream() override { ++told_.destroyed; }
-    [[nodiscard]] StreamOffer const& offer() const override { return offer_; }
     StreamFacts stop() override {
         ++told_.ended;
         return {.messages = 10};
@@ -213,7 +211,6 @@ class FakeCmStream final : public StreamEnd {
 
   private:
     CmStreams& told_;
-    StreamOffer offer_;
 };
 
 struct RespondingByCm : Responding {

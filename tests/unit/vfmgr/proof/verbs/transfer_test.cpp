@@ -33,7 +33,7 @@ struct Transfers : testing::Test {
     IpAddress const guest_address = *IpAddress::parse("10.0.0.2");
     Result<Mlx5> at_host = fakes::mlx5(), at_guest = fakes::mlx5();
     std::function<void(StreamRequest&)> meddle = [](StreamRequest&) {};
-    std::unique_ptr<HostTransfers> stream;
+    std::unique_ptr<StreamEnd> stream;
     StreamFacts facts;
     std::size_t asked = 0;
     std::uint8_t dscp = 0;  // the network's
@@ -54,7 +54,7 @@ struct Transfers : testing::Test {
         permit.peer_address = guest_address;
         permit.dscp = dscp;
         VFMGR_TRY(auto const arrived, sent(request));
-        VFMGR_TRY(stream, HostTransfers::open(permit, arrived, {}, at_host));
+        VFMGR_TRY(stream, open_transfers(permit, arrived, {}, at_host));
         return sent(stream->offer());
     }
     StreamHost host() {
@@ -196,7 +196,7 @@ TEST_F(Transfers, EndWhileAWriteOverDcHangs) {
     EXPECT_EQ(result.verdict, Verdict::fail);
     EXPECT_THAT(result.detail, HasSubstr("before the deadline"));
     EXPECT_LT(Steady::now() - start, std::chrono::seconds(3));
-    EXPECT_EQ(facts.bytes_written, 0U);
+    EXPECT_EQ(facts.messages, 0U);
 }
 
 TEST_F(Transfers, GoToTheVfsGidOnly) {
