@@ -2,13 +2,13 @@
 #include "vfmgr/proof/reachability.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <time.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 
+#include "api/os/descriptor.hpp"
 #include "api/os/socket_address.hpp"
 #include "vfmgr/proof/random_payload.hpp"
 
@@ -153,17 +153,15 @@ Result<Line> open_line(EchoTest const& test, EchoDatagram const& question) {
 // Accepts only datagrams as long as the question.
 Result<std::optional<Answer>> take_answer(Line& line, std::uint64_t asked, Deadline until) {
     std::vector<std::byte> room(line.question.size() + 1);
-    while (true) {
-        pollfd readable{line.fd.get(), POLLIN, 0};
-        auto const left = std::chrono::ceil<std::chrono::milliseconds>(until - Steady::now());
-        if (left.count() <= 0) return std::nullopt;
-        if (::poll(&readable, 1, static_cast<int>(left.count())) <= 0) continue;
+    while (Steady::now() < until) {
+        if (await_readable(std::array{line.fd.get()}, until) != Readiness::readable) break;
         auto const got = ::recv(line.fd.get(), room.data(), room.size(), 0);
         if (got < 0 && errno != EAGAIN) return fail(line_error(line, "recv", errno));
         if (got < 0 || static_cast<std::size_t>(got) != line.question.size()) continue;
         room.resize(line.question.size());
         return Answer{std::move(room), static_cast<double>(raw_nanoseconds() - asked) / 1000};
     }
+    return std::nullopt;
 }
 
 Result<std::optional<Answer>> ask(Line& line, std::chrono::milliseconds wait = answer_wait) {

@@ -5,17 +5,14 @@
 #include <fmt/format.h>
 #include <poll.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 
+#include "api/os/descriptor.hpp"
 #include "vfmgr/rdma/faults.hpp"
 
 namespace vfmgr::verify {
 namespace {
-
-using Steady = std::chrono::steady_clock;
 
 bool ends_all_work(ibv_event_type event) {
     return event == IBV_EVENT_DEVICE_FATAL || event == IBV_EVENT_CQ_ERR ||
@@ -115,19 +112,14 @@ void CompletionQueue::drain(std::uint64_t id, unsigned count, Deadline deadline)
 }
 
 Result<void> CompletionQueue::block(Deadline deadline) {
-    std::array<pollfd, 2> fds{
-        {{channel_->fd, POLLIN, 0}, {channel_->context->async_fd, POLLIN, 0}}};
-    auto const left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now());
-    int const count =
-        left.count() > 0
-            ? ::poll(fds.data(), fds.size(), static_cast<int>(std::min<long>(left.count(), 60'000)))
-            : 0;
-    if (count == 0 && Steady::now() >= deadline)
+    std::array const fds{channel_->fd, channel_->context->async_fd};
+    VFMGR_TRY(auto const readiness, await_readable(fds, deadline));
+    if (readiness == Readiness::deadline_passed)
         return fail(Problem::timed_out,
                     fmt::format("{} completed nothing before the deadline",
                                 channel_->context->device->name),
                     "check the link on both sides; if the VM has one CPU, give it another");
-    if (count > 0 && fds[0].revents != 0) take_events();
+    take_events();
     return check_async(channel_->context);
 }
 

@@ -115,13 +115,19 @@ Result<void> HostSession::prepare(SessionRequest const& request) {
     return {};
 }
 
-std::optional<HostSession::Watched> HostSession::watched() const {
-    if (!rdma_ || device_gone_) return std::nullopt;
-    return Watched{rdma_->pair.completions().fd(), rdma_->endpoint.context->async_fd};
+std::vector<int> HostSession::watched() const {
+    if (!rdma_ || device_gone_) return {};
+    return {rdma_->pair.completions().fd(), rdma_->endpoint.context->async_fd};
+}
+
+void HostSession::on_events() {
+    if (!rdma_ || device_gone_) return;
+    on_completions();
+    if (auto const alive = check_async(rdma_->endpoint.context.get()); !alive)
+        device_failed(alive.error());
 }
 
 void HostSession::on_completions() {
-    if (!rdma_) return;
     auto& queue = rdma_->pair.completions();
     queue.take_events();
     // Armed before polling: a completion in between raises a new event.
@@ -165,12 +171,6 @@ void HostSession::on_ping(ibv_wc const& completion) {
     auto const sent =
         rdma_->pair.send(answer_id + index, part(rdma_->answers, index, limits_.ping_bytes));
     if (!sent) device_failed(sent.error());
-}
-
-void HostSession::on_device_event() {
-    if (!rdma_) return;
-    if (auto const alive = check_async(rdma_->endpoint.context.get()); !alive)
-        device_failed(alive.error());
 }
 
 void HostSession::device_failed(Error const& error) {

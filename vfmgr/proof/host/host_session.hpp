@@ -27,14 +27,10 @@ class HostSession {
     [[nodiscard]] SessionOffer const& offer() const { return offer_; }
     [[nodiscard]] Deadline deadline() const { return deadline_; }
 
-    // The descriptors for the event loop; nothing without a queue pair or after the device failed.
-    struct Watched {
-        int completions = -1;
-        int device = -1;
-    };
-    [[nodiscard]] std::optional<Watched> watched() const;
-    void on_completions();
-    void on_device_event();
+    // The descriptors for the event loop; none without a queue pair or after the device failed.
+    [[nodiscard]] std::vector<int> watched() const;
+    // Handles what made them readable, if anything did.
+    void on_events();
 
     // Answers a datagram that came from the permit's address; nullopt beyond the limit.
     [[nodiscard]] std::optional<std::vector<std::byte>> answer(EchoDatagram const& question);
@@ -56,6 +52,7 @@ class HostSession {
     [[nodiscard]] static Result<Rdma> open_rdma(SessionPermit const& permit,
                                                 ResponderLimits const& limits);
     [[nodiscard]] Result<void> prepare(SessionRequest const& request);
+    void on_completions();
     void on_completion(ibv_wc const& completion);
     void on_ping(ibv_wc const& completion);
     void device_failed(Error const& error);

@@ -2,7 +2,6 @@
 #include "vfmgr/proof/host/responder.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -62,13 +61,6 @@ Error Responder::no_session(std::string const& session) {
     return {Problem::not_found, fmt::format("there is no session {}", session),
             "verify again: the session may have timed out"};
 }
-
-struct Responder::Event {
-    enum class Of { wake, echo, completions, device } of = Of::wake;
-    int fd = -1;
-    EchoPlace place{};
-    std::string session{};
-};
 
 Result<std::unique_ptr<Responder>> Responder::start(ResponderLimits const& limits,
                                                     CheckPeer check_peer, OpenCmStream open_cm) {
@@ -206,24 +198,19 @@ void Responder::forget_unused_echo() {
     });
 }
 
-std::vector<Responder::Event> Responder::events() const {
-    std::vector<Event> all{{Event::Of::wake, wake_.get()}};
-    for (auto const& [place, fd] : echoes_) all.push_back({Event::Of::echo, fd.get(), place});
-    for (auto const& [id, session] : sessions_) {
-        auto const watched = session->watched();
-        if (!watched) continue;
-        all.push_back({Event::Of::completions, watched->completions, {}, id});
-        all.push_back({Event::Of::device, watched->device, {}, id});
-    }
-    return all;
+std::vector<int> Responder::watched() const {
+    std::vector<int> fds{wake_.get()};
+    for (auto const& [place, fd] : echoes_) fds.push_back(fd.get());
+    for (auto const& [id, session] : sessions_)
+        for (auto const fd : session->watched()) fds.push_back(fd);
+    return fds;
 }
 
-int Responder::wait_milliseconds() const {
+Deadline Responder::first_end() const {
     auto next = Steady::now() + std::chrono::hours(1);
     for (auto const& [id, session] : sessions_) next = std::min(next, session->deadline());
     for (auto const& [id, stream] : streams_) next = std::min(next, stream.until);
-    auto const left = std::chrono::ceil<std::chrono::milliseconds>(next - Steady::now());
-    return static_cast<int>(std::max<long>(left.count(), 0));
+    return next;
 }
 
 // Takes out sessions and streams whose time is over: a stream frees its place for the next even if
@@ -246,16 +233,17 @@ void Responder::run() {
     std::unique_lock lock(mutex_);
     while (!stopping_) {
         forget_unused_echo();
-        auto const watched = events();
-        auto const timeout = wait_milliseconds();
-        std::vector<pollfd> fds;
-        fds.reserve(watched.size());
-        for (auto const& event : watched) fds.push_back({event.fd, POLLIN, 0});
+        auto const fds = watched();
+        auto const end = first_end();
         lock.unlock();
-        ::poll(fds.data(), fds.size(), timeout);
+        static_cast<void>(await_readable(fds, end));
         lock.lock();
-        for (std::size_t i = 0; i < fds.size(); ++i)
-            if (fds[i].revents != 0) handle(watched[i]);
+        // Handles all that there may be: sockets and sessions come and go during the wait, and
+        // their descriptors' numbers are used again.
+        take_event(wake_);
+        for (auto const& [place, fd] : echoes_)
+            if (is_readable(fd.get())) handle_datagrams(place, fd.get());
+        for (auto const& [id, session] : sessions_) session->on_events();
         auto over = take_over();
         lock.unlock();
         for (auto& [owner, stream] : over.streams) end_stream(stream, *owner);
@@ -264,20 +252,6 @@ void Responder::run() {
         for (auto const& id : over.sessions) drop(id);
         lock.lock();
     }
-}
-
-void Responder::handle(Event const& event) {
-    if (event.of == Event::Of::wake) return take_event(wake_);
-    if (event.of == Event::Of::echo) {
-        // The socket may have been closed, and its number reused, while this thread waited.
-        auto const echo = echoes_.find(event.place);
-        if (echo != echoes_.end()) handle_datagrams(event.place, echo->second.get());
-        return;
-    }
-    auto const found = sessions_.find(event.session);
-    if (found == sessions_.end()) return;
-    if (event.of == Event::Of::completions) found->second->on_completions();
-    if (event.of == Event::Of::device) found->second->on_device_event();
 }
 
 HostSession* Responder::session_of(EchoPlace const& place, EchoDatagram const& question,

@@ -64,7 +64,6 @@ class Responder {
     };
     // By session: one stream for each leaves places for others.
     using Streams = std::map<std::string, Stream>;
-    struct Event;
     struct Over {
         std::vector<std::string> sessions;
         std::vector<std::pair<Session, Stream>> streams;  // with their sessions
@@ -89,9 +88,8 @@ class Responder {
     [[nodiscard]] Result<void> open_echo(SessionPermit const& permit);
     void forget_unused_echo();
     void run();
-    [[nodiscard]] std::vector<Event> events() const;
-    [[nodiscard]] int wait_milliseconds() const;
-    void handle(Event const& event);
+    [[nodiscard]] std::vector<int> watched() const;
+    [[nodiscard]] Deadline first_end() const;
     void handle_datagrams(EchoPlace const& place, int fd);
     [[nodiscard]] HostSession* session_of(EchoPlace const& place, EchoDatagram const& question,
                                           IpAddress const& sender);
