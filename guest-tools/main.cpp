@@ -46,12 +46,11 @@ int up(Options const& options) {
 int serve_others(Options const& options) {
     auto const stop = stop_signals();
     if (!stop) return print_error(stop.error());
-    auto const served =
-        serve::serve(options.serving, stop->get(), [&](serve::ServeReady const& ready) {
-            if (options.output == Output::text) return print_line(serve::ready_text(ready));
-            print_document(serve::ready_json(ready));
-            std::fflush(stdout);
-        });
+    auto const served = serve::serve(options.serving, stop->get(), [&](serve::Served const& ready) {
+        if (options.output == Output::text) return print_line(serve::ready_text(ready));
+        print_document(serve::ready_json(ready));
+        std::fflush(stdout);
+    });
     return served ? 0 : print_error(served.error());
 }
 

@@ -69,9 +69,11 @@ class OtherResponder {
                                                        [&host](verify::SessionPermit const&) {
                                                            return host.check_peer();
                                                        }));
-        serve::Served served{
-            {VFMGR_VERSION, address, responder_->echo_port(), {}, 65535, "fake"}, "lo", {}};
-        served.token = credentials.token;
+        serve::Served const served{
+            {VFMGR_VERSION, address, responder_->echo_port(), {}, 65535, "fake"},
+            "lo",
+            {"127.0.0.1", port},
+            credentials};
         answering_ = std::make_unique<serve::ResponderServer>(served, *responder_);
         server_ = std::make_unique<http::Server>(limits);
         VFMGR_CHECK(server_->listen(

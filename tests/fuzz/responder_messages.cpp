@@ -38,7 +38,7 @@ void as_asked(std::string_view text) {
 }
 
 void as_answer(std::string_view text) {
-    if (auto const info = serve::read_info(text)) {
+    if (auto const info = from_json_text<ResponderInfo>(text)) {
         require(printable(info->version) && printable(info->rdma_device));
         same_again(*info);
     }

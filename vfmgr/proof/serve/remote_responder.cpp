@@ -44,23 +44,18 @@ http::Response try_again(http::Request const& request, Turn const& turn) {
     return response;
 }
 
+}  // namespace
+
 template <class T>
-http::Response response_of(http::Request const& request, OrTurn<T> const& answer) {
+http::Response offer_response(http::Request const& request, OrTurn<T> const& answer) {
     if (auto const* const turn = std::get_if<Turn>(&answer))
         return prefers_async(request) ? http::json_response(others_first, *turn)
                                       : try_again(request, *turn);
     return http::json_response(offered, std::get<T>(answer));
 }
 
-}  // namespace
-
-http::Response offer_response(http::Request const& request, OrTurn<SessionOffer> const& answer) {
-    return response_of(request, answer);
-}
-
-http::Response offer_response(http::Request const& request, OrTurn<StreamOffer> const& answer) {
-    return response_of(request, answer);
-}
+template http::Response offer_response(http::Request const&, OrTurn<SessionOffer> const&);
+template http::Response offer_response(http::Request const&, OrTurn<StreamOffer> const&);
 
 http::Request that_waits(http::Request request) {
     request.headers["prefer"] = waits;
@@ -142,10 +137,6 @@ bool fits(Warning const& warning) {
 
 }  // namespace
 
-Result<ResponderInfo> read_info(std::string_view text) {
-    return from_json_text<ResponderInfo>(text);
-}
-
 Result<SessionOffer> read_session_offer(std::string_view text) {
     VFMGR_TRY(auto offer, from_json_text<SessionOffer>(text));
     if (http::is_path_id(offer.session)) return offer;
@@ -196,7 +187,9 @@ auto RemoteResponder::ask_for(http::Request const& request, std::chrono::seconds
 
 Result<ResponderInfo> RemoteResponder::info() const {
     return ask_for(http::make_request("GET", "/responder/v1"), info_time,
-                   [](http::Response const& response) { return read_info(response.body); });
+                   [](http::Response const& response) {
+                       return from_json_text<ResponderInfo>(response.body);
+                   });
 }
 
 Result<OrTurn<SessionOffer>> RemoteResponder::open(verify::SessionPermit const& permit,

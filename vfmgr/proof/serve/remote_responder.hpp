@@ -15,10 +15,9 @@ namespace vfmgr::serve {
 
 inline constexpr int offered = 201, others_first = 202;
 
-[[nodiscard]] http::Response offer_response(http::Request const& request,
-                                            OrTurn<SessionOffer> const& answer);
-[[nodiscard]] http::Response offer_response(http::Request const& request,
-                                            OrTurn<StreamOffer> const& answer);
+// `T`: SessionOffer or StreamOffer.
+template <class T>
+[[nodiscard]] http::Response offer_response(http::Request const& request, OrTurn<T> const& answer);
 
 // Adds "Prefer: respond-async" to the request.
 [[nodiscard]] http::Request that_waits(http::Request request);
@@ -77,7 +76,6 @@ class RemoteResponder {
 };
 
 // Parse a responder's answers from bytes: ids must fit into a path, texts onto a terminal.
-[[nodiscard]] Result<ResponderInfo> read_info(std::string_view text);
 [[nodiscard]] Result<SessionOffer> read_session_offer(std::string_view text);
 [[nodiscard]] Result<StreamOffer> read_stream_offer(std::string_view text);
 [[nodiscard]] Result<Verification> read_verdict(std::string_view text);

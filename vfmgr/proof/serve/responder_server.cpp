@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 #include <openssl/crypto.h>
-#include <poll.h>
 
 #include <array>
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
 
+#include "api/os/descriptor.hpp"
 #include "api/types/json.hpp"
 #include "api/types/problem.hpp"
 #include "vfmgr/proof/interop/cm_pinger.hpp"
@@ -36,8 +38,8 @@ Result<http::FoundRoute<To>> responder_route(std::string_view method, std::strin
 
 namespace {
 
-constexpr std::size_t threads_count = 4;  // one verdict takes a second and must not block others
 constexpr std::size_t jobs_max = 64;
+constexpr std::size_t workers = 4;
 constexpr std::chrono::minutes session_lasts{10};  // longer than any session
 
 // Compares digests, which have one length whatever the client sent.
@@ -65,18 +67,11 @@ http::Response done() {
 }  // namespace
 
 ResponderServer::ResponderServer(Served served, verify::Responder& responder)
-    : served_(std::move(served)), responder_(responder) {
-    for (std::size_t i = 0; i < threads_count; ++i) threads_.emplace_back([this] { work(); });
-}
+    : served_(std::move(served)),
+      responder_(responder),
+      threads_(std::make_unique<boost::asio::thread_pool>(workers)) {}
 
-ResponderServer::~ResponderServer() {
-    {
-        std::lock_guard const lock(mutex_);
-        stopping_ = true;
-    }
-    wake_.notify_all();
-    for (auto& thread : threads_) thread.join();
-}
+ResponderServer::~ResponderServer() = default;
 
 http::Handler ResponderServer::handler() {
     return [this](http::Request request, http::Respond respond) {
@@ -95,42 +90,28 @@ void ResponderServer::accept(http::Request request, http::Respond respond) {
     if (!route) return refuse(route.error());
     if (auto const known = http::check_query(request, {}); !known) return refuse(known.error());
     if (auto other = http::refuse_other_media(request)) return respond(std::move(*other));
-    if (auto const queued = enqueue({request, std::move(*route), respond}); !queued)
-        refuse(queued.error());
+    if (waiting_ >= jobs_max)
+        return refuse({Problem::unavailable, "the responder is busy", "try again in a second"});
+    ++waiting_;
+    boost::asio::post(*threads_,
+                      [this, job = Job{request, std::move(*route), respond}] { work(job); });
 }
 
 Result<void> ResponderServer::check_token(http::Request const& request) const {
     auto const header = request.headers.find("authorization");
     auto const given =
         header == request.headers.end() ? std::string_view() : http::bearer_token(header->second);
-    if (!given.empty() && same_secret(given, served_.token)) return {};
+    if (!given.empty() && same_secret(given, served_.credentials.token)) return {};
     return fail(Problem::unauthorized,
                 given.empty() ? "the request has no token" : "the token is not the responder's",
                 "send the token from the token file of vf-guest serve");
 }
 
-Result<void> ResponderServer::enqueue(Job job) {
-    std::lock_guard const lock(mutex_);
-    if (jobs_.size() >= jobs_max)
-        return fail(Problem::unavailable, "the responder is busy", "try again in a second");
-    jobs_.push_back(std::move(job));
-    wake_.notify_one();
-    return {};
-}
-
-void ResponderServer::work() {
-    std::unique_lock lock(mutex_);
-    while (true) {
-        wake_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
-        if (stopping_) return;
-        auto const job = std::move(jobs_.front());
-        jobs_.pop_front();
-        lock.unlock();
-        auto response = guarded([&] { return answer(job); });
-        job.respond(response ? std::move(*response)
-                             : http::problem_response(response.error(), job.request));
-        lock.lock();
-    }
+void ResponderServer::work(Job const& job) {
+    --waiting_;
+    auto response = guarded([&] { return answer(job); });
+    job.respond(response ? std::move(*response)
+                         : http::problem_response(response.error(), job.request));
 }
 
 Result<http::Response> ResponderServer::answer(Job const& job) {
@@ -191,11 +172,6 @@ Time ResponderServer::forget(std::string const& session) {
 
 namespace {
 
-void wait_for(int stop) {
-    pollfd stopped{stop, POLLIN, 0};
-    while (::poll(&stopped, 1, -1) < 0) continue;  // EINTR
-}
-
 Result<Served> find_served(IpAddress const& address, std::uint16_t echo_port) {
     VFMGR_TRY(auto const end, find_local_end(address));
     VFMGR_TRY(auto const rdma_device, find_rdma_device(end));
@@ -208,39 +184,38 @@ Result<Served> find_served(IpAddress const& address, std::uint16_t echo_port) {
 }  // namespace
 
 Result<void> serve(ServeOptions const& options, int stop,
-                   std::function<void(ServeReady const&)> const& ready) {
+                   std::function<void(Served const&)> const& ready) {
     VFMGR_TRY(auto const address, IpAddress::parse(options.address));
-    HostPort const listen{options.listen.empty() ? to_string(address) : options.listen,
-                          options.port};
     verify::ResponderLimits limits;
     limits.sessions_max = options.sessions;
     VFMGR_TRY(auto served, find_served(address, limits.echo_port));
-    VFMGR_TRY(auto const credentials,
-              credentials_in(options.state_folder, options.token_file, listen.host));
-    served.token = credentials.token;
+    served.listen = {options.listen.empty() ? to_string(address) : options.listen, options.port};
+    VFMGR_TRY(served.credentials,
+              credentials_in(options.state_folder, options.token_file, served.listen.host));
     VFMGR_TRY(auto const responder,
               verify::Responder::start(limits, check_neighbour,
                                        interop::cm_streams(options.rping_program)));
     ResponderServer answering(served, *responder);
     http::Server server{http::Limits{}};
-    VFMGR_CHECK(server.listen(http::TlsListen{listen.host, listen.port,
-                                              credentials.certificate_file, credentials.key_file},
-                              answering.handler()));
+    VFMGR_CHECK(server.listen(
+        http::TlsListen{served.listen.host, served.listen.port, served.credentials.certificate_file,
+                        served.credentials.key_file},
+        answering.handler()));
     server.start();
-    ready({served.info, served.ifname, listen, credentials});
-    wait_for(stop);
+    ready(served);
+    static_cast<void>(await_readable(std::array{stop}, Deadline::max()));
     server.stop();
     return {};
 }
 
-std::string ready_text(ServeReady const& ready) {
+std::string ready_text(Served const& ready) {
     return fmt::format("serving {} on {} ({}), listening at {}, fingerprint {}, token in {}",
                        to_string(ready.info.address), ready.ifname, ready.info.rdma_device,
                        to_string(ready.listen), ready.credentials.fingerprint,
                        ready.credentials.token_file);
 }
 
-std::string ready_json(ServeReady const& ready) {
+std::string ready_json(Served const& ready) {
     nlohmann::json const out{{"address", to_string(ready.info.address)},
                              {"ifname", ready.ifname},
                              {"rdma_device", ready.info.rdma_device},

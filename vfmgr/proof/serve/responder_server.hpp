@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A served responder's routes, parsed from method and path. Pure; any thread.
+// The host's end of the tests without a daemon: its routes, its server, and vf-guest serve.
 #pragma once
 
-#include <condition_variable>
-#include <deque>
+#include <atomic>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "api/http/http.hpp"
@@ -18,24 +17,28 @@
 #include "vfmgr/proof/host/responder.hpp"
 #include "vfmgr/proof/serve/credentials.hpp"
 
+namespace boost::asio {
+class thread_pool;
+}
+
 namespace vfmgr::serve {
 
 enum class To { info, open_session, open_stream, close_stream, report, drop_session };
 
-// Its ids are the session's, and the stream's where the path has one.
+// Its ids are the session's, and the stream's where the path has one. Pure; any thread.
 [[nodiscard]] Result<http::FoundRoute<To>> responder_route(std::string_view method,
                                                            std::string_view path);
-
-// A responder for other hosts (api/openapi-responder.yaml): clients with the token may open
-// sessions on it. Owned by serve(); the handler is called on the io thread and never blocks, and
-// the work runs on threads of its own.
 
 struct Served {
     ResponderInfo info;
     std::string ifname;  // the netdev that has info.address
-    std::string token;
+    HostPort listen;
+    Credentials credentials;
 };
 
+// A responder for other hosts (api/openapi-responder.yaml): clients with the token may open
+// sessions on it. Owned by serve(); the handler is called on the io thread and never blocks, and
+// the work runs on threads of its own.
 class ResponderServer {
   public:
     ResponderServer(Served served, verify::Responder& responder);
@@ -54,8 +57,7 @@ class ResponderServer {
     };
     void accept(http::Request request, http::Respond respond);
     [[nodiscard]] Result<void> check_token(http::Request const& request) const;
-    [[nodiscard]] Result<void> enqueue(Job job);
-    void work();
+    void work(Job const& job);
     [[nodiscard]] Result<http::Response> answer(Job const& job);
     [[nodiscard]] Result<http::Response> open_session(Job const& job);
     [[nodiscard]] Result<http::Response> close_session(Job const& job);
@@ -64,12 +66,12 @@ class ResponderServer {
 
     Served const served_;
     verify::Responder& responder_;
-    std::mutex mutex_;  // guards what follows; never held while the responder works
-    std::condition_variable wake_;
-    std::deque<Job> jobs_;
+    std::mutex mutex_;                     // guards started_
     std::map<std::string, Time> started_;  // by session
-    bool stopping_ = false;
-    std::vector<std::thread> threads_;
+    std::atomic<std::size_t> waiting_ = 0;
+    // One verdict takes a second and must not block others. Destroyed first: it finishes what runs,
+    // and drops what waits.
+    std::unique_ptr<boost::asio::thread_pool> threads_;
 };
 
 // vf-guest serve: the host's end of the tests without a daemon, for another host's vfmgrd or
@@ -85,19 +87,12 @@ struct ServeOptions {
     std::vector<std::string> rping_program;  // the command that runs interop::serve_rping()
 };
 
-struct ServeReady {
-    ResponderInfo info;
-    std::string ifname;
-    HostPort listen;
-    Credentials credentials;
-};
-
 // Serves until `stop` is readable. Calls `ready` once, when clients can connect.
 [[nodiscard]] Result<void> serve(ServeOptions const& options, int stop,
-                                 std::function<void(ServeReady const&)> const& ready);
+                                 std::function<void(Served const&)> const& ready);
 
 // One line: address, netdev, port, fingerprint and the token's location.
-[[nodiscard]] std::string ready_text(ServeReady const& ready);
-[[nodiscard]] std::string ready_json(ServeReady const& ready);
+[[nodiscard]] std::string ready_text(Served const& ready);
+[[nodiscard]] std::string ready_json(Served const& ready);
 
 }  // namespace vfmgr::serve

@@ -59,7 +59,7 @@ TEST(Serving, WithoutRdmaSaysHowToMakeIt) {
     ServeOptions options;
     options.address = "127.0.0.1";
     options.state_folder = folder.file("state");
-    auto const refused = serve(options, -1, [](ServeReady const&) { ADD_FAILURE() << "is ready"; });
+    auto const refused = serve(options, -1, [](Served const&) { ADD_FAILURE() << "is ready"; });
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::unsupported);
     EXPECT_THAT(refused.error().remedy, HasSubstr("rdma link add rxe0 type rxe netdev lo"));

@@ -28,7 +28,7 @@ struct ServedResponder {
                 1500,
                 "rxe0"};
         answering = std::make_unique<serve::ResponderServer>(
-            serve::Served{info, "", credentials.token}, *responder);
+            serve::Served{info, "", {}, credentials}, *responder);
         http::TlsListen const where{"127.0.0.1", port, credentials.certificate_file,
                                     credentials.key_file};
         auto const listening = server.listen(where, answering->handler());
