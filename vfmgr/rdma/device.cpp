@@ -20,10 +20,6 @@
 namespace vfmgr::verify {
 namespace {
 
-char const* name_of(LinkLayer layer) {
-    return layer == LinkLayer::ethernet ? "Ethernet (RoCE)" : "InfiniBand";
-}
-
 // librdmacm does not check for it, and crashes perftest's -R (RDMA.md#node-guid).
 Error no_guid(std::string const& device) {
     return {Problem::unavailable,
@@ -50,12 +46,11 @@ char const* link_remedy(ibv_port_state state) {
 
 }  // namespace
 
-Result<void> judge_port(PortState const& port, LinkLayer expected) {
+Result<void> judge_port(PortState const& port) {
     auto const shown = fmt::format("{} port {}", port.device, port.number);
-    if (port.layer != expected)
+    if (port.layer != LinkLayer::ethernet)
         return fail(Problem::unsupported,
-                    fmt::format("{} is {}, but the network is {}", shown, name_of(port.layer),
-                                name_of(expected)),
+                    fmt::format("{} is InfiniBand, but the network is Ethernet (RoCE)", shown),
                     "attach a VF of a PF with that link layer, or set the PF's on the host (2 is "
                     "Ethernet, 1 InfiniBand): mlxconfig -d PCI set LINK_TYPE_P1=2");
     if (port.node_guid == 0) return fail(no_guid(port.device));
@@ -65,10 +60,10 @@ Result<void> judge_port(PortState const& port, LinkLayer expected) {
                 link_remedy(port.state));
 }
 
-Result<void> judge_ports(std::span<PortState const> ports, LinkLayer expected) {
+Result<void> judge_ports(std::span<PortState const> ports) {
     Result<void> first;
     for (auto const& port : ports) {
-        auto const judged = judge_port(port, expected);
+        auto const judged = judge_port(port);
         if (judged) return {};
         if (first) first = judged;
     }
@@ -189,8 +184,7 @@ void wait_for_change(std::vector<VerbsContext> const& devices, Deadline deadline
 }
 
 Error nothing_found(EndpointOptions const& options, Scan const& scan) {
-    if (auto const judged = judge_ports(scan.ports, LinkLayer::ethernet); !judged)
-        return judged.error();
+    if (auto const judged = judge_ports(scan.ports); !judged) return judged.error();
     auto const where = options.ifname.empty() ? std::string("this machine") : options.ifname;
     Error error{Problem::unsupported, {}, {}};
     std::string reasons;
@@ -242,8 +236,8 @@ Result<Endpoint> describe(Found found, EndpointOptions const& options) {
     endpoint.reads_max = static_cast<std::uint8_t>(std::clamp(limits.max_qp_rd_atom, 1, 16));
     endpoint.reads_issued_max =
         static_cast<std::uint8_t>(std::clamp(limits.max_qp_init_rd_atom, 1, 16));
-    VFMGR_CHECK(judge_port(port_state(endpoint.context.get(), endpoint.number, limits, attributes),
-                           LinkLayer::ethernet));
+    VFMGR_CHECK(
+        judge_port(port_state(endpoint.context.get(), endpoint.number, limits, attributes)));
     endpoint.pd.reset(ibv_alloc_pd(endpoint.context.get()));
     if (!endpoint.pd)
         return fail(verbs_error(endpoint.context.get(), "a protection domain can't be allocated",

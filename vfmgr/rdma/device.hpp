@@ -38,12 +38,12 @@ struct PortState {
     LinkLayer layer = LinkLayer::ethernet;
 };
 
-// Checks the root cause first: the other link layer, no GUID, no link.
-[[nodiscard]] Result<void> judge_port(PortState const& port, LinkLayer expected);
+// Checks the root cause first: another link layer than RoCE's, no GUID, no link.
+[[nodiscard]] Result<void> judge_port(PortState const& port);
 
 // For several ports, none of which has the required GID: returns the first port's Error if all of
 // them have one. A sound port may have been the intended one.
-[[nodiscard]] Result<void> judge_ports(std::span<PortState const> ports, LinkLayer expected);
+[[nodiscard]] Result<void> judge_ports(std::span<PortState const> ports);
 
 // Finds the RDMA port for one address on one netdev: by its RoCE v2 GID, each time anew. A GID's
 // index is never stored: it moves (RDMA.md#gids). Any thread.
