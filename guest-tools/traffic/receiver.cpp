@@ -203,9 +203,8 @@ class UdReceiver final : public Receiver {
   private:
     // The GRH precedes each packet, and goes to main memory whatever the ring is made of.
     Result<void> receive(std::uint32_t slot) {
-        return pair_.receive_split(
-            slot, {verify::Sge{header_.bytes().first(ud_header_bytes), header_.local_key()},
-                   ring_->slot(slot)});
+        return pair_.receive(slot, {header_.bytes().first(ud_header_bytes), header_.local_key()},
+                             ring_->slot(slot));
     }
 
     // Destroyed from the last to the first.

@@ -87,49 +87,46 @@ bool window_is_over(Load const& load, std::uint64_t nanoseconds) {
            nanoseconds >= static_cast<std::uint64_t>(std::chrono::nanoseconds(load.window).count());
 }
 
-// Runs one round after the other; each is timed from the end of the previous one to its own end.
-Result<std::vector<std::uint64_t>> sample_by_the_clock(Load const& load, Round const& round) {
-    std::vector<std::uint64_t> taken;
-    taken.reserve(rounds_for(load));
-    auto const start = raw_nanoseconds();
-    auto last = start;
-    while (taken.size() < rounds_for(load) && !window_is_over(load, last - start)) {
-        VFMGR_CHECK(round());
-        auto const now = raw_nanoseconds();
-        taken.push_back(now - last);
-        last = now;
-    }
-    return taken;
-}
+struct Samples {
+    std::vector<std::uint64_t> taken;  // as `count` counts
+    std::vector<Mark> marks;
+};
 
-// Likewise, with the CPU's counter. Reads the clock between two rounds now and then, never within a
-// timed round. Returns an empty list when the counter turned out to be no clock.
-Result<std::vector<std::uint64_t>> sample_by_ticks(Load const& load, Round const& round) {
-    std::vector<std::uint64_t> taken;
+// Runs one round after the other; each is timed from the end of the previous one to its own end.
+// Reads the clock between two rounds now and then, never within a timed round.
+template <auto count>
+Result<Samples> run_rounds(Load const& load, Round const& round) {
+    Samples samples;
+    auto& [taken, marks] = samples;
     taken.reserve(rounds_for(load));
-    std::vector<Mark> marks{{ticks(), raw_nanoseconds()}};
+    marks.push_back({ticks(), raw_nanoseconds()});
     while (taken.size() < rounds_for(load) &&
            !window_is_over(load, marks.back().nanoseconds - marks.front().nanoseconds)) {
-        auto last = ticks();
+        auto last = count();
         for (std::size_t i = 0; i < rounds_by_the_clock && taken.size() < rounds_for(load); ++i) {
             VFMGR_CHECK(round());
-            auto const now = ticks();
+            auto const now = count();
             taken.push_back(now - last);
             last = now;
         }
         marks.push_back({ticks(), raw_nanoseconds()});
     }
-    auto const rate = tick_nanoseconds(marks);
-    if (!rate) return std::vector<std::uint64_t>();
-    for (auto& each : taken)
-        each = static_cast<std::uint64_t>(std::llround(static_cast<double>(each) * *rate));
-    return taken;
+    return samples;
 }
 
+// In nanoseconds: by the CPU's counter, and once more by the clock if the counter turned out to be
+// none.
 Result<std::vector<std::uint64_t>> sample(Load const& load, Round const& round) {
     for (std::uint64_t i = 0; i < warm_up; ++i) VFMGR_CHECK(round());
-    VFMGR_TRY(auto taken, sample_by_ticks(load, round));
-    return taken.empty() ? sample_by_the_clock(load, round) : std::move(taken);
+    VFMGR_TRY(auto by_ticks, run_rounds<ticks>(load, round));
+    auto const rate = tick_nanoseconds(by_ticks.marks);
+    if (!rate) {
+        VFMGR_TRY(auto by_the_clock, run_rounds<raw_nanoseconds>(load, round));
+        return std::move(by_the_clock.taken);
+    }
+    for (auto& each : by_ticks.taken)
+        each = static_cast<std::uint64_t>(std::llround(static_cast<double>(each) * *rate));
+    return std::move(by_ticks.taken);
 }
 
 // A round takes `share` times the latency.
@@ -153,7 +150,7 @@ class WrittenRounds {
         auto const bytes = message.local.bytes;
         ++number_;
         bytes.back() = std::byte{number_};
-        VFMGR_CHECK(stream_.pairs().front().write(0, message));
+        VFMGR_CHECK(stream_.pairs().front().transfer(0, TransferDirection::write, message));
         Spin spin;
         do {
             VFMGR_TRY(auto const found, stream_.queue().poll(room_));
@@ -193,7 +190,7 @@ Result<Measured> write_latency(GuestStream& stream, Load const& load, Deadline d
 
 Result<Measured> read_latency(GuestStream& stream, Load const& load, Deadline deadline) {
     auto const round = [&]() -> Result<void> {
-        VFMGR_CHECK(stream.pairs().front().read(0, stream.message(0)));
+        VFMGR_CHECK(stream.pairs().front().transfer(0, TransferDirection::read, stream.message(0)));
         return await_all(stream.queue(), 1, deadline, "an RDMA read", polls_for_latency);
     };
     return latency(load, 1, "an RDMA read from post to completion", round);

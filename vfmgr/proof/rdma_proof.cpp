@@ -16,10 +16,8 @@ namespace {
 constexpr std::uint64_t message_bytes = 64 * 1024;
 constexpr std::uint64_t outstanding_max = 16;
 
-enum class Direction { write, read };
-
 struct Stream {
-    Direction direction = Direction::write;
+    TransferDirection direction = TransferDirection::write;
     Sge local;  // as long as the remote MR
     MemoryRegion remote;
 
@@ -36,8 +34,7 @@ Result<void> post(Bench& bench, Stream const& stream, std::uint64_t number,
                                   stream.remote.address + offset,
                                   stream.remote.rkey,
                                   notify};
-    if (stream.direction == Direction::read) return bench.pair.read(number, transfer);
-    return bench.pair.write(number, transfer);
+    return bench.pair.transfer(number, stream.direction, transfer);
 }
 
 // Transfers every byte of the MR once; the last write notifies the host that the MR is complete.
@@ -46,7 +43,7 @@ Result<double> transfer(Bench& bench, Stream const& stream) {
     std::array<ibv_wc, outstanding_max> room{};
     std::uint64_t posted = 0;
     std::uint64_t completed = 0;
-    bool const writes = stream.direction == Direction::write;
+    bool const writes = stream.direction == TransferDirection::write;
     auto const start = raw_nanoseconds();
     while (completed < stream.messages()) {
         while (posted < stream.messages() && posted - completed < outstanding_max) {
@@ -55,7 +52,8 @@ Result<double> transfer(Bench& bench, Stream const& stream) {
                              writes && last ? std::optional(notify_write_mr) : std::nullopt));
             ++posted;
         }
-        VFMGR_TRY(auto const found, await(bench, room, writes ? "an RDMA write" : "an RDMA read"));
+        VFMGR_TRY(auto const found, await(bench.pair.completions(), room, bench.deadline,
+                                          writes ? "an RDMA write" : "an RDMA read"));
         completed += found.size();
     }
     return static_cast<double>(raw_nanoseconds() - start) / 1e9;
@@ -68,7 +66,8 @@ Result<Measured> rdma_write(Bench& bench) {
     VFMGR_TRY(auto const source, RegisteredMemory::make(bench.endpoint.pd.get(), offer.write.length,
                                                         IBV_ACCESS_LOCAL_WRITE, "written bytes"));
     fill(Payload::from_seed(offer.write_seed, epoch_write), 0, source.bytes());
-    VFMGR_TRY(auto const seconds, transfer(bench, {Direction::write, source.sge(), offer.write}));
+    VFMGR_TRY(auto const seconds,
+              transfer(bench, {TransferDirection::write, source.sge(), offer.write}));
     auto made = measured();
     made.result.bytes_checked = offer.write.length;
     made.result.figures = rate_figures(offer.write.length, seconds);
@@ -80,7 +79,8 @@ Result<Measured> rdma_read(Bench& bench) {
     VFMGR_TRY(auto const target, RegisteredMemory::make(bench.endpoint.pd.get(), offer.read.length,
                                                         IBV_ACCESS_LOCAL_WRITE, "read bytes"));
     poison(target.bytes());
-    VFMGR_TRY(auto const seconds, transfer(bench, {Direction::read, target.sge(), offer.read}));
+    VFMGR_TRY(auto const seconds,
+              transfer(bench, {TransferDirection::read, target.sge(), offer.read}));
     auto made = measured();
     made.digest = digest_hex(bench.nonce, target.bytes());
     made.result.bytes_checked = offer.read.length;
@@ -120,7 +120,8 @@ Result<void> ping(Bench& bench, Pings const& pings, std::uint32_t index) {
     std::array<ibv_wc, 4> room{};
     unsigned awaited = 2;
     while (awaited > 0) {
-        VFMGR_TRY(auto const found, await(bench, room, fmt::format("RC ping {}", index)));
+        VFMGR_TRY(auto const found, await(bench.pair.completions(), room, bench.deadline,
+                                          fmt::format("RC ping {}", index)));
         for (auto const& completion : found) {
             if (completion.opcode == IBV_WC_RECV && completion.byte_len != bytes)
                 return fail(Problem::guest_refused,

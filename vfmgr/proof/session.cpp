@@ -58,11 +58,8 @@ Result<void> read_into(GuestStream& stream, RegisteredMemory const& mr, Deadline
     auto message = stream.message(0);
     auto const bytes = message.local.bytes.size();
     message.local = mr.sge(mr.bytes().size() - bytes, bytes);
-    VFMGR_CHECK(stream.pairs().front().read(0, message));
-    std::array<ibv_wc, 1> room{};
-    VFMGR_TRY(auto const found, await(stream.queue(), room, deadline, "a read into the MR"));
-    static_cast<void>(found);
-    return {};
+    VFMGR_CHECK(stream.pairs().front().transfer(0, TransferDirection::read, message));
+    return await_all(stream.queue(), 1, deadline, "a read into the MR");
 }
 
 struct Largest {

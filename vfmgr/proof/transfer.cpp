@@ -153,7 +153,7 @@ Result<TransferStream> TransferStream::open(StreamHost const& host, Endpoint con
                                             StreamKind kind, MemoryRegion const& target,
                                             Result<Mlx5> const& mlx5) {
     constexpr unsigned remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-    VFMGR_TRY(auto mail, TransferMail::make(endpoint.pd.get()));
+    VFMGR_TRY(auto mail, make_transfer_mail(endpoint.pd.get()));
     VFMGR_TRY(auto all, QueuePairs::make(endpoint, {.sends = 2, .receives = 2}, remote, 1));
     auto const message = std::min<std::uint64_t>(
         target.length / payload_chunk_bytes * payload_chunk_bytes, stream_message_bytes_max);
@@ -205,16 +205,16 @@ TransferStream::~TransferStream() {
 
 Result<TransferAnswer> TransferStream::order(TransferOrder const& order, Deadline deadline) {
     auto& pair = all_.pairs.front();
-    std::ranges::copy(encode(order), mail_.order().bytes.begin());
+    std::ranges::copy(encode(order), order_in(mail_).bytes.begin());
     unsigned awaited = 2;  // the order's completion, and the answer
     if (target_ && order.direction == TransferDirection::write) {
         VFMGR_CHECK(target_->receive(id_arrived));
         ++awaited;
     }
-    VFMGR_CHECK(pair.receive(id_answer, mail_.answer()));
-    VFMGR_CHECK(pair.send(id_order, mail_.order()));
+    VFMGR_CHECK(pair.receive(id_answer, answer_in(mail_)));
+    VFMGR_CHECK(pair.send(id_order, order_in(mail_)));
     VFMGR_CHECK(await_all(*all_.queue, awaited, deadline, "an order to the host"));
-    return parse_answer(mail_.answer().bytes);
+    return parse_answer(answer_in(mail_).bytes);
 }
 
 Measured run_transfers(TransferStream& stream, TransferTarget& target,

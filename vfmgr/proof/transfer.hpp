@@ -62,13 +62,13 @@ class TransferStream {
     [[nodiscard]] Result<TransferAnswer> order(TransferOrder const& order, Deadline deadline);
 
   private:
-    TransferStream(StreamHost host, TransferMail mail, QueuePairs all)
+    TransferStream(StreamHost host, RegisteredMemory mail, QueuePairs all)
         : host_(std::move(host)), mail_(std::move(mail)), all_(std::move(all)) {}
     [[nodiscard]] Result<void> ask(StreamRequest request);
     StreamHost host_;
     StreamOffer offer_;
     std::uint64_t message_bytes_ = 0;
-    TransferMail mail_;
+    RegisteredMemory mail_;
     QueuePairs all_;
     std::optional<DcTarget> target_;  // null unless the host goes over DC
     std::string over_;

@@ -14,18 +14,9 @@ namespace vfmgr::verify {
 
 static_assert(transfer_chunk_bytes == payload_chunk_bytes);
 
-Result<TransferMail> TransferMail::make(ibv_pd* pd) {
-    VFMGR_TRY(auto memory, RegisteredMemory::make(pd, transfer_order_bytes + transfer_answer_bytes,
-                                                  IBV_ACCESS_LOCAL_WRITE, "orders and answers"));
-    return TransferMail(std::move(memory));
-}
-
-Sge TransferMail::order() const {
-    return memory_.sge(0, transfer_order_bytes);
-}
-
-Sge TransferMail::answer() const {
-    return memory_.sge(transfer_order_bytes, transfer_answer_bytes);
+Result<RegisteredMemory> make_transfer_mail(ibv_pd* pd) {
+    return RegisteredMemory::make(pd, transfer_order_bytes + transfer_answer_bytes,
+                                  IBV_ACCESS_LOCAL_WRITE, "orders and answers");
 }
 
 namespace {

@@ -15,14 +15,12 @@
 
 namespace vfmgr::verify {
 
-// What the host does to the guest's memory.
-enum class TransferDirection : std::uint32_t { write = 1, read = 2 };
 // The source of the payload: the offer's seed, which both ends know, or a key that only the host
 // has. Reading the latter back proves that the memory it wrote to truly kept the bytes.
 enum class PayloadOf : std::uint32_t { seed = 1, host = 2 };
 
 struct TransferOrder {
-    TransferDirection direction = TransferDirection::write;
+    TransferDirection direction = TransferDirection::write;  // of what the host does
     PayloadOf payload = PayloadOf::seed;
     std::uint64_t epoch = 0;   // of the payload
     std::uint64_t offset = 0;  // in the guest's memory and the payload; whole chunks, like `bytes`
@@ -53,17 +51,13 @@ inline constexpr std::size_t transfer_detail_max = transfer_answer_bytes - 24;
 [[nodiscard]] Result<TransferAnswer> parse_answer(std::span<std::byte const> message);
 
 // The memory that each end of a stream of kind transfer sends from and receives into: an order, and
-// its answer. Owned by that end; the pd outlives it.
-
-class TransferMail {
-  public:
-    [[nodiscard]] static Result<TransferMail> make(ibv_pd* pd);
-    [[nodiscard]] Sge order() const;
-    [[nodiscard]] Sge answer() const;
-
-  private:
-    explicit TransferMail(RegisteredMemory memory) : memory_(std::move(memory)) {}
-    RegisteredMemory memory_;
-};
+// its answer. The pd outlives it.
+[[nodiscard]] Result<RegisteredMemory> make_transfer_mail(ibv_pd* pd);
+[[nodiscard]] inline Sge order_in(RegisteredMemory const& mail) {
+    return mail.sge(0, transfer_order_bytes);
+}
+[[nodiscard]] inline Sge answer_in(RegisteredMemory const& mail) {
+    return mail.sge(transfer_order_bytes, transfer_answer_bytes);
+}
 
 }  // namespace vfmgr::verify

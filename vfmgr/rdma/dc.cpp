@@ -178,30 +178,21 @@ Result<void> DcInitiator::make_ready(Endpoint const& endpoint) {
                      what);
 }
 
-Result<void> DcInitiator::post(std::uint64_t id, ibv_wr_opcode opcode,
-                               RemoteTransfer const& transfer) {
+Result<void> DcInitiator::transfer(std::uint64_t id, TransferDirection direction,
+                                   RemoteTransfer const& what) {
     ibv_wr_start(requests_);
     requests_->wr_id = id;
     requests_->wr_flags = IBV_SEND_SIGNALED;
-    if (opcode == IBV_WR_RDMA_READ)
-        ibv_wr_rdma_read(requests_, transfer.key, transfer.address);
+    if (direction == TransferDirection::read)
+        ibv_wr_rdma_read(requests_, what.key, what.address);
     else
-        ibv_wr_rdma_write_imm(requests_, transfer.key, transfer.address,
-                              htonl(transfer.notify.value_or(0)));
-    auto const local = transfer.local.bytes;
-    ibv_wr_set_sge(requests_, transfer.local.key, reinterpret_cast<std::uint64_t>(local.data()),
+        ibv_wr_rdma_write_imm(requests_, what.key, what.address, htonl(what.notify.value_or(0)));
+    auto const local = what.local.bytes;
+    ibv_wr_set_sge(requests_, what.local.key, reinterpret_cast<std::uint64_t>(local.data()),
                    static_cast<std::uint32_t>(local.size()));
     mlx5dv_wr_set_dc_addr(addressed_, address_.get(), target_.qp_num, target_.key);
     return verbs_result(pair_->context, "a request can't be posted", "ibv_wr_complete",
                         ibv_wr_complete(requests_));
-}
-
-Result<void> DcInitiator::write(std::uint64_t id, RemoteTransfer const& transfer) {
-    return post(id, IBV_WR_RDMA_WRITE_WITH_IMM, transfer);
-}
-
-Result<void> DcInitiator::read(std::uint64_t id, RemoteTransfer const& transfer) {
-    return post(id, IBV_WR_RDMA_READ, transfer);
 }
 
 void DcInitiator::shut(Deadline deadline) {
@@ -209,7 +200,7 @@ void DcInitiator::shut(Deadline deadline) {
     failed.qp_state = IBV_QPS_ERR;
     if (ibv_modify_qp(pair_.get(), &failed, IBV_QP_STATE) != 0) return;  // the device has gone
     // This read is flushed after everything that was posted before.
-    if (read(dc_last, {})) queue_->drain(dc_last, 1, deadline);
+    if (transfer(dc_last, TransferDirection::read, {})) queue_->drain(dc_last, 1, deadline);
 }
 
 }  // namespace vfmgr::verify

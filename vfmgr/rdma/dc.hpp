@@ -80,9 +80,9 @@ class DcInitiator {
                                                   QueuePairEnd const& peer,
                                                   DcTargetEnd const& target,
                                                   std::shared_ptr<CompletionQueue> queue);
-    // Always carries `transfer.notify` to the target.
-    [[nodiscard]] Result<void> write(std::uint64_t id, RemoteTransfer const& transfer);
-    [[nodiscard]] Result<void> read(std::uint64_t id, RemoteTransfer const& transfer);
+    // A write always carries `what.notify` to the target.
+    [[nodiscard]] Result<void> transfer(std::uint64_t id, TransferDirection direction,
+                                        RemoteTransfer const& what);
     // As QueuePair::shut().
     void shut(Deadline deadline);
 
@@ -94,8 +94,6 @@ class DcInitiator {
           address_(std::move(address)),
           target_(target) {}
     [[nodiscard]] Result<void> make_ready(Endpoint const& endpoint);
-    [[nodiscard]] Result<void> post(std::uint64_t id, ibv_wr_opcode opcode,
-                                    RemoteTransfer const& transfer);
     std::shared_ptr<CompletionQueue> queue_;  // outlives the pair
     VerbsPair pair_;
     VerbsAddress address_;

@@ -168,21 +168,12 @@ Result<void> QueuePair::connect(Endpoint const& endpoint, QueuePairEnd const& pe
                   "RTS");
 }
 
-Result<void> QueuePair::receive(std::uint64_t id, Sge into) {
-    ibv_sge sge = element(into);
-    return post_receive(id, {&sge, 1});
-}
-
-Result<void> QueuePair::receive_split(std::uint64_t id, std::array<Sge, 2> const& into) {
-    std::array sges{element(into[0]), element(into[1])};
-    return post_receive(id, sges);
-}
-
-Result<void> QueuePair::post_receive(std::uint64_t id, std::span<ibv_sge> into) {
+Result<void> QueuePair::receive(std::uint64_t id, Sge into, std::optional<Sge> beyond) {
+    std::array sges{element(into), element(beyond.value_or(Sge()))};
     ibv_recv_wr request{};
     request.wr_id = id;
-    request.sg_list = into.data();
-    request.num_sge = static_cast<int>(into.size());
+    request.sg_list = sges.data();
+    request.num_sge = beyond ? 2 : 1;
     ibv_recv_wr* bad = nullptr;
     return verbs_result(pair_->context, "a receive can't be posted", "ibv_post_recv",
                         ibv_post_recv(pair_.get(), &request, &bad));
@@ -216,24 +207,17 @@ Result<void> QueuePair::send(std::uint64_t id, Sge from) {
     return post_one(request, from);
 }
 
-Result<void> QueuePair::one_sided(std::uint64_t id, ibv_wr_opcode opcode,
-                                  RemoteTransfer const& transfer) {
+Result<void> QueuePair::transfer(std::uint64_t id, TransferDirection direction,
+                                 RemoteTransfer const& what) {
     ibv_send_wr request{};
     request.wr_id = id;
-    request.opcode = opcode;
-    request.imm_data = htonl(transfer.notify.value_or(0));
-    request.wr.rdma.remote_addr = transfer.address;
-    request.wr.rdma.rkey = transfer.key;
-    return post_one(request, transfer.local);
-}
-
-Result<void> QueuePair::write(std::uint64_t id, RemoteTransfer const& transfer) {
-    return one_sided(id, transfer.notify ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
-                     transfer);
-}
-
-Result<void> QueuePair::read(std::uint64_t id, RemoteTransfer const& transfer) {
-    return one_sided(id, IBV_WR_RDMA_READ, transfer);
+    if (direction == TransferDirection::read)
+        request.opcode = IBV_WR_RDMA_READ;
+    else
+        request.opcode = what.notify ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
+    request.imm_data = htonl(what.notify.value_or(0));
+    request.wr.rdma = {what.address, what.key};
+    return post_one(request, what.local);
 }
 
 bool QueuePair::to_error() {

@@ -33,6 +33,9 @@ struct QueuePairOptions {
     std::uint32_t receive_sges = 1;  // that one receive is scattered over, at most
 };
 
+// Which way a one-sided request moves the bytes, numbered as in orders to transfer.
+enum class TransferDirection : std::uint32_t { write = 1, read = 2 };
+
 // A one-sided request. With `notify` the other end gets a completion that carries the number.
 struct RemoteTransfer {
     Sge local;
@@ -73,12 +76,11 @@ class QueuePair {
     [[nodiscard]] Result<void> connect(Endpoint const& endpoint, QueuePairEnd const& peer);
     // For a set-up by RDMA CM, which supplies the attributes; `to` names the state in errors.
     [[nodiscard]] Result<void> modify(ibv_qp_attr& attributes, int mask, char const* to);
-    [[nodiscard]] Result<void> receive(std::uint64_t id, Sge into);
-    // Incoming data fills one SGE after the other.
-    [[nodiscard]] Result<void> receive_split(std::uint64_t id, std::array<Sge, 2> const& into);
+    // Incoming data fills `into`, then `beyond`.
+    [[nodiscard]] Result<void> receive(std::uint64_t id, Sge into, std::optional<Sge> beyond = {});
     [[nodiscard]] Result<void> send(std::uint64_t id, Sge from);
-    [[nodiscard]] Result<void> write(std::uint64_t id, RemoteTransfer const& transfer);
-    [[nodiscard]] Result<void> read(std::uint64_t id, RemoteTransfer const& transfer);
+    [[nodiscard]] Result<void> transfer(std::uint64_t id, TransferDirection direction,
+                                        RemoteTransfer const& what);
     // Addresses a caller's own request to connect()'s peer. For datagrams.
     void address(ibv_send_wr& request) const;
     // Posts a chain in one call, unchanged; unsignalled requests have no completion.
@@ -97,13 +99,10 @@ class QueuePair {
     QueuePair(std::shared_ptr<CompletionQueue> completions, VerbsPair pair, QueuePairEnd end)
         : completions_(std::move(completions)), pair_(std::move(pair)), end_(std::move(end)) {}
     [[nodiscard]] bool to_error();
-    [[nodiscard]] Result<void> post_receive(std::uint64_t id, std::span<ibv_sge> into);
     [[nodiscard]] Result<void> to_init(std::uint8_t port, unsigned remote_access);
     [[nodiscard]] Result<void> connect_datagrams(Endpoint const& endpoint,
                                                  QueuePairEnd const& peer);
     [[nodiscard]] Result<void> post_one(ibv_send_wr& request, Sge const& local);
-    [[nodiscard]] Result<void> one_sided(std::uint64_t id, ibv_wr_opcode opcode,
-                                         RemoteTransfer const& transfer);
 
     std::shared_ptr<CompletionQueue> completions_;  // outlives the pair
     VerbsPair pair_;

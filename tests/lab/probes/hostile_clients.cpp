@@ -135,8 +135,9 @@ Result<void> guess_key(Enemy& enemy) {
     host->end.path_mtu = enemy.endpoint.path_mtu;
     VFMGR_CHECK(pair.connect(enemy.endpoint, host->end));
     auto const guessed = host->memory.rkey ^ static_cast<std::uint32_t>(1 + below(0xffff));
-    VFMGR_CHECK(pair.write(
-        0, {{memory.bytes().first(8), memory.local_key()}, host->memory.address, guessed}));
+    VFMGR_CHECK(pair.transfer(
+        0, verify::TransferDirection::write,
+        {{memory.bytes().first(8), memory.local_key()}, host->memory.address, guessed}));
     std::array<ibv_wc, 2> room{};
     VFMGR_TRY(auto const found, pair.completions().wait(room, until));
     auto const status = found.front().status;

@@ -114,8 +114,8 @@ Result<Verification> damaged(guest::HostClient& host, GuestAttachment const& exp
     fill(Payload::from_seed(offer.write_seed, epoch_write), 0, memory.bytes());
     auto const written = memory.bytes().first(damage(how, memory.bytes()));
     VFMGR_CHECK(pair.connect(endpoint, offer.host));
-    VFMGR_CHECK(pair.write(
-        0,
+    VFMGR_CHECK(pair.transfer(
+        0, TransferDirection::write,
         {{written, memory.local_key()}, offer.write.address, offer.write.rkey, notify_write_mr}));
     std::array<ibv_wc, 1> room{};
     auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);

@@ -233,8 +233,8 @@ Result<void> HostStream::answer_writes() {
 Result<void> HostStream::write_number(std::uint8_t number) {
     auto const answer = rdma_.answer.sge(0, request_.message_bytes);
     answer.bytes.back() = std::byte{number};
-    VFMGR_CHECK(
-        rdma_.all.pairs.front().write(0, {answer, request_.back->address, request_.back->rkey}));
+    VFMGR_CHECK(rdma_.all.pairs.front().transfer(
+        0, TransferDirection::write, {answer, request_.back->address, request_.back->rkey}));
     // The guest's next message needs this answer: by then the previous one has completed.
     std::array<ibv_wc, echoes_outstanding_max> room{};
     VFMGR_TRY(auto const done, rdma_.all.queue->poll(room));

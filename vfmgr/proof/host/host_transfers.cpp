@@ -33,7 +33,7 @@ class HostTransfers final : public StreamEnd {
         std::unique_ptr<HostTransfers> stream(new HostTransfers(std::move(rdma), request, limits));
         if (request.dct) stream->choose_transport(mlx5);
         // Before the guest can send.
-        VFMGR_CHECK(stream->pair().receive(id_order, stream->rdma_.mail.order()));
+        VFMGR_CHECK(stream->pair().receive(id_order, order_in(stream->rdma_.mail)));
         VFMGR_CHECK(stream->pair().connect(stream->rdma_.endpoint, request.pairs.front()));
         stream->offer_.pairs.push_back(stream->pair().end());
         stream->thread_ = std::thread([raw = stream.get()] { raw->run(); });
@@ -54,8 +54,7 @@ class HostTransfers final : public StreamEnd {
   private:
     struct Rdma {
         Endpoint endpoint;  // members are destroyed from the last to the first
-        RegisteredMemory data;
-        TransferMail mail;
+        RegisteredMemory data, mail;
         QueuePairs all;
         std::optional<DcInitiator> dc{};
     };
@@ -76,7 +75,7 @@ class HostTransfers final : public StreamEnd {
         // The guest can't access any memory here.
         constexpr unsigned local = IBV_ACCESS_LOCAL_WRITE, remote = 0;
         VFMGR_TRY(auto data, RegisteredMemory::make(pd, request.message_bytes, local, "transfers"));
-        VFMGR_TRY(auto mail, TransferMail::make(pd));
+        VFMGR_TRY(auto mail, make_transfer_mail(pd));
         VFMGR_TRY(auto pairs, QueuePairs::make(endpoint, {.sends = 4, .receives = 2}, remote, 1));
         return Rdma{std::move(endpoint), std::move(data), std::move(mail), std::move(pairs)};
     }
@@ -98,8 +97,9 @@ class HostTransfers final : public StreamEnd {
     Result<void> reach_by_dc(Result<Mlx5> const& mlx5) {
         VFMGR_TRY(rdma_.dc, DcInitiator::make(mlx5, rdma_.endpoint, request_.pairs.front(),
                                               *request_.dct, rdma_.all.queue));
-        VFMGR_CHECK(rdma_.dc->read(id_probe, {rdma_.data.sge(0, payload_chunk_bytes),
-                                              request_.back->address, request_.back->rkey}));
+        VFMGR_CHECK(rdma_.dc->transfer(
+            id_probe, TransferDirection::read,
+            {rdma_.data.sge(0, payload_chunk_bytes), request_.back->address, request_.back->rkey}));
         return await(id_probe, "the first RDMA read over DC", Steady::now() + probe_wait);
     }
 
@@ -122,11 +122,8 @@ class HostTransfers final : public StreamEnd {
                             request_.back->rkey};
         bool const reads = order.direction == TransferDirection::read;
         if (rdma_.dc && !reads) what.notify = static_cast<std::uint32_t>(order.epoch);
-        if (rdma_.dc)
-            VFMGR_CHECK(reads ? rdma_.dc->read(id_transfer, what)
-                              : rdma_.dc->write(id_transfer, what));
-        else
-            VFMGR_CHECK(reads ? pair().read(id_transfer, what) : pair().write(id_transfer, what));
+        VFMGR_CHECK(rdma_.dc ? rdma_.dc->transfer(id_transfer, order.direction, what)
+                             : pair().transfer(id_transfer, order.direction, what));
         auto const name = fmt::format("an RDMA {} the VM's memory{}",
                                       reads ? "read of" : "write to", rdma_.dc ? ", over DC," : "");
         return await(id_transfer, name, deadline_);
@@ -158,12 +155,13 @@ class HostTransfers final : public StreamEnd {
         auto const& mail = rdma_.mail;
         while (true) {
             VFMGR_CHECK(await(id_order, "the receive of an order", deadline_));
-            VFMGR_TRY(auto const order, parse_order(mail.order().bytes, {request_.back->length,
-                                                                         request_.message_bytes}));
-            VFMGR_CHECK(pair().receive(id_order, mail.order()));
+            VFMGR_TRY(
+                auto const order,
+                parse_order(order_in(mail).bytes, {request_.back->length, request_.message_bytes}));
+            VFMGR_CHECK(pair().receive(id_order, order_in(mail)));
             VFMGR_TRY(auto const answer, obey(order));
-            std::ranges::copy(encode(answer), mail.answer().bytes.begin());
-            VFMGR_CHECK(pair().send(id_answer, mail.answer()));
+            std::ranges::copy(encode(answer), answer_in(mail).bytes.begin());
+            VFMGR_CHECK(pair().send(id_answer, answer_in(mail)));
         }
     }
 

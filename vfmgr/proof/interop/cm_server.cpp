@@ -32,6 +32,7 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 using verify::QueuePair;
+using verify::TransferDirection;
 constexpr std::uint64_t ping_bytes_max = cm_bytes_max;
 constexpr std::uint64_t receive_id = 1;
 constexpr int pending_requests = 8;
@@ -71,7 +72,6 @@ class RpingConversation {
         verify::RegisteredMemory messages, ping;
         QueuePair pair;
     };
-    enum class Direction { read_ping, write_pong };
 
     void run() {
         // The client notices how it ends.
@@ -113,9 +113,9 @@ class RpingConversation {
         auto done = accept(rdma);
         auto deadline = Steady::now() + handshake_time;
         while (done) {
-            done = move(rdma, Direction::read_ping, deadline);
+            done = move(rdma, TransferDirection::read, deadline);
             deadline = terms_.until;
-            if (done) done = move(rdma, Direction::write_pong, deadline);
+            if (done) done = move(rdma, TransferDirection::write, deadline);
         }
         {
             std::lock_guard const lock(mutex_);
@@ -128,7 +128,7 @@ class RpingConversation {
 
     // One step of a ping: receive a message with the location, move the bytes, send a message that
     // they have moved.
-    Result<void> move(Rdma& rdma, Direction direction, Deadline deadline) {
+    Result<void> move(Rdma& rdma, TransferDirection direction, Deadline deadline) {
         while (messages_ == 0) VFMGR_CHECK(await(rdma, IBV_WC_RECV, deadline));
         --messages_;
         auto const where = parse_rping_message(rdma.messages.bytes().first<rping_message_bytes>());
@@ -140,8 +140,8 @@ class RpingConversation {
                 "use a smaller -S");
         verify::RemoteTransfer const transfer{rdma.ping.sge(0, where.length), where.address,
                                               where.rkey};
-        bool const reads = direction == Direction::read_ping;
-        VFMGR_CHECK(reads ? rdma.pair.read(0, transfer) : rdma.pair.write(0, transfer));
+        bool const reads = direction == TransferDirection::read;
+        VFMGR_CHECK(rdma.pair.transfer(0, direction, transfer));
         VFMGR_CHECK(await(rdma, reads ? IBV_WC_RDMA_READ : IBV_WC_RDMA_WRITE, terms_.until));
         if (!reads) {
             ++pings_;
