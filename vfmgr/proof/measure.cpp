@@ -108,14 +108,25 @@ OwnRuns::OwnRuns()
       gpudirect(not_here("this program can't test GPUs", "use vf-guest")) {}
 
 Measurement::Run cm_ping_by(CmPinger pinger) {
-    return [pinger = std::move(pinger)](Measurement const& what, TestBed const& bed) {
+    return [pinger = std::move(pinger)](Measurement const& what,
+                                        TestBed const& bed) -> Result<Measured> {
+        auto const bytes = what.load.size.message_bytes;
+        auto const offer = bed.host.open({StreamKind::cm_ping, bytes, 1, {}, {}});
+        if (!offer) {
+            auto const problem = offer.error().problem;
+            if (problem != Problem::unsupported && problem != Problem::unavailable)
+                return fail(offer.error());
+            return measured_skip({}, offer.error());
+        }
         auto const& attachment = bed.attachment;
-        CmOptions options;
-        options.own = {attachment.address, bed.ifname, attachment.dscp.value_or(0)};
-        options.host = attachment.responder;
-        options.message_bytes = what.load.size.message_bytes;
-        options.pings = what.load.messages;
-        return verify::cm_ping(pinger, bed.host, options, bed.deadline);
+        auto made = pinger({{attachment.address, bed.ifname, attachment.dscp.value_or(0)},
+                            attachment.responder,
+                            offer->cm_port.value_or(0),
+                            bytes,
+                            what.load.messages},
+                           bed.deadline);
+        bed.host.close(offer->stream);
+        return made;
     };
 }
 

@@ -70,7 +70,9 @@ struct OwnRuns {
     OwnRuns();
 };
 
-// For OwnRuns.
+// For OwnRuns: opens the stream, runs the pinger, closes the stream. Figures: connect_us, the round
+// trip as in latency.hpp, and sent. Skipped where the host can't serve it: the VF is not at fault
+// then.
 [[nodiscard]] Measurement::Run cm_ping_by(CmPinger pinger);
 
 // All measurements, with their load in the default profile.

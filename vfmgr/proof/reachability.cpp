@@ -63,10 +63,6 @@ std::map<std::string, double> rate_figures(std::uint64_t bytes, double seconds) 
             {"seconds", seconds}};
 }
 
-Result<std::span<ibv_wc>> await(Bench& bench, std::span<ibv_wc> room, std::string_view what) {
-    return await(bench.pair.completions(), room, bench.deadline, what);
-}
-
 Result<std::span<ibv_wc>> await(CompletionQueue& queue, std::span<ibv_wc> room, Deadline deadline,
                                 std::string_view what, unsigned polls) {
     VFMGR_TRY(auto const found, queue.wait(room, deadline, polls));
@@ -82,21 +78,6 @@ Result<void> await_all(CompletionQueue& queue, std::size_t count, Deadline deadl
         count -= std::min(count, found.size());
     }
     return {};
-}
-
-Result<Measured> cm_ping(CmPinger const& pinger, StreamHost const& host, CmOptions options,
-                         Deadline deadline) {
-    auto const offer = host.open({StreamKind::cm_ping, options.message_bytes, 1, {}, {}});
-    if (!offer) {
-        auto const problem = offer.error().problem;
-        if (problem != Problem::unsupported && problem != Problem::unavailable)
-            return fail(offer.error());
-        return measured_skip({}, offer.error());
-    }
-    options.cm_port = offer->cm_port.value_or(0);
-    auto made = pinger(options, deadline);
-    host.close(offer->stream);
-    return made;
 }
 
 namespace {

@@ -60,8 +60,6 @@ struct Measured {
 // Waits for that many completions, and no more are outstanding.
 [[nodiscard]] Result<void> await_all(CompletionQueue& queue, std::size_t count, Deadline deadline,
                                      std::string_view what, unsigned polls = polls_by_default);
-[[nodiscard]] Result<std::span<ibv_wc>> await(Bench& bench, std::span<ibv_wc> room,
-                                              std::string_view what);
 
 // What rping and every program with -R do first: sets up a connection by RDMA CM, which chooses
 // device and GID by itself, and sends pings over it that the host writes back. One thread.
@@ -77,11 +75,6 @@ struct CmOptions {
 // Runs the pings, until the deadline (interop::cm_pinger()): RDMA CM needs a process of its own,
 // and only vf-guest knows that program.
 using CmPinger = std::function<Measured(CmOptions const&, Deadline)>;
-
-// Opens the stream, runs the pinger, closes the stream. Figures: connect_us, the round trip as in
-// latency.hpp, and sent. Skipped where the host can't serve it: the VF is not at fault then.
-[[nodiscard]] Result<Measured> cm_ping(CmPinger const& pinger, StreamHost const& host,
-                                       CmOptions options, Deadline deadline);
 
 // The guest's side of reachability and path MTU: UDP over the VF only. It runs before RDMA, which
 // would only report "transport retry counter exceeded". One thread.

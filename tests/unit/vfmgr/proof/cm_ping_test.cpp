@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/proof/reachability.hpp"
+#include "vfmgr/proof/measure.hpp"
 
 #include <gmock/gmock.h>
 
@@ -25,10 +25,12 @@ struct CmPing : testing::Test {
                                   return offer;
                               },
                               [this](std::string const& stream) { closed.push_back(stream); }};
-        CmOptions options;
-        options.own.ifname = "enp7s0";
-        options.message_bytes = 100;
-        return measured("cm_ping", cm_ping(pinger, host, options, {}));
+        Measurement what{"cm_ping", StreamKind::cm_ping, cm_ping_by(pinger)};
+        what.load.size.message_bytes = 100;
+        GuestAttachment const attachment{};
+        std::string const ifname = "enp7s0";
+        Endpoint const endpoint{};
+        return measure(what, {attachment, ifname, endpoint, host, {}});
     }
     Measured run() {
         return run([this](CmOptions const& options, Deadline) {
