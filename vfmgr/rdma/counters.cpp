@@ -70,6 +70,14 @@ Meaning const* meaning_of(Counter const& counter) {
     return found == meanings.end() ? nullptr : found;
 }
 
+// The same counter of the same device.
+auto find_same(auto& counters, Counter const& counter) {
+    return std::ranges::find_if(counters, [&](Counter const& each) {
+        return each.source == counter.source && each.device == counter.device &&
+               each.name == counter.name;
+    });
+}
+
 std::optional<std::uint64_t> read_count(fs::path const& file) {
     std::ifstream in(file);
     std::uint64_t count = 0;
@@ -95,12 +103,10 @@ void read_qdiscs(std::vector<Counter>& counters, std::vector<std::string> const&
         auto const on = std::ranges::find(*netdevs, qdisc.ifindex, &Netdev::ifindex);
         if (on == netdevs->end() || std::ranges::find(stack, on->name) == stack.end()) continue;
         // Adds up several qdiscs of one kind, as on a multi-queue NIC.
-        auto const same = std::ranges::find_if(counters, [&](Counter const& counter) {
-            return counter.source == CounterSource::qdisc && counter.device == on->name &&
-                   counter.name == qdisc.kind;
-        });
+        Counter const drops{CounterSource::qdisc, on->name, qdisc.kind, qdisc.drops};
+        auto const same = find_same(counters, drops);
         if (same == counters.end())
-            counters.push_back({CounterSource::qdisc, on->name, qdisc.kind, qdisc.drops});
+            counters.push_back(drops);
         else
             same->count += qdisc.drops;
     }
@@ -127,10 +133,7 @@ std::vector<Counter> read_counters(CounterPlace const& place, fs::path const& sy
 std::vector<Counter> growth(std::vector<Counter> const& before, std::vector<Counter> const& after) {
     std::vector<Counter> grown;
     for (auto const& now : after) {
-        auto const then = std::ranges::find_if(before, [&](Counter const& counter) {
-            return counter.source == now.source && counter.device == now.device &&
-                   counter.name == now.name;
-        });
+        auto const then = find_same(before, now);
         auto const count = then == before.end() ? 0 : then->count;
         if (now.count > count)
             grown.push_back({now.source, now.device, now.name, now.count - count});

@@ -197,6 +197,14 @@ void judge_proofs(Case const& c, Verification& verification) {
     }
 }
 
+// The host found out what the guest did not say.
+void refute(TestResult& result, std::string detail, std::string remedy) {
+    result.by = Judge::host;
+    result.verdict = Verdict::fail;
+    result.detail = std::move(detail);
+    result.remedy = std::move(remedy);
+}
+
 StreamFacts streamed(Case const& c, StreamKind kind) {
     auto const found = c.facts.streamed.find(kind);
     return found == c.facts.streamed.end() ? StreamFacts() : found->second;
@@ -221,12 +229,11 @@ TestResult judge_figures(Case const& c, Measurement const& measurement) {
     auto const samples = result.figures.find("samples");
     if (!is_answered(measurement.kind) || samples == result.figures.end()) return result;
     auto const answers = streamed(c, measurement.kind).messages;
-    if (samples->second <= static_cast<double>(answers)) return result;
-    result.by = Judge::host;
-    result.verdict = Verdict::fail;
-    result.detail =
-        fmt::format("the guest reports {} answers, the host sent {}", samples->second, answers);
-    result.remedy = cheated;
+    if (samples->second > static_cast<double>(answers))
+        refute(
+            result,
+            fmt::format("the guest reports {} answers, the host sent {}", samples->second, answers),
+            cheated);
     return result;
 }
 
@@ -235,18 +242,13 @@ TestResult judge_figures(Case const& c, Measurement const& measurement) {
 void judge_transfer(Case const& c, StreamKind kind, TestResult& result) {
     auto const transferred = streamed(c, kind);
     if (result.verdict != Verdict::pass && result.verdict != Verdict::fail) return;
-    auto const refuse = [&](std::string detail, char const* remedy) {
-        result.by = Judge::host;
-        result.verdict = Verdict::fail;
-        result.detail = std::move(detail);
-        result.remedy = remedy;
-    };
     if (!transferred.error.empty())
-        return refuse("the host had to stop: " + transferred.error,
+        return refute(result, "the host had to stop: " + transferred.error,
                       "check the VM's kernel log for its NIC and its memory: dmesg");
     result.mismatches = transferred.read.mismatches;
     if (transferred.read.mismatches != 0)
-        return refuse(fmt::format("{} of {} bytes that the host read from the VM's memory differ: "
+        return refute(result,
+                      fmt::format("{} of {} bytes that the host read from the VM's memory differ: "
                                   "{}",
                                   transferred.read.mismatches, transferred.read.bytes_checked,
                                   transferred.read.detail),
@@ -254,11 +256,12 @@ void judge_transfer(Case const& c, StreamKind kind, TestResult& result) {
     auto const orders = result.figures.find("orders");
     if (orders != result.figures.end() &&
         orders->second > static_cast<double>(transferred.messages))
-        return refuse(fmt::format("the guest reports {} orders, the host carried out {}",
+        return refute(result,
+                      fmt::format("the guest reports {} orders, the host carried out {}",
                                   orders->second, transferred.messages),
                       cheated);
     if (result.verdict == Verdict::pass && transferred.bytes_kept == 0)
-        refuse("the host read back none of the bytes that only it knows", cheated);
+        refute(result, "the host read back none of the bytes that only it knows", cheated);
 }
 
 // The profile's measurements, and any others that were requested in the VM.
@@ -346,18 +349,22 @@ Verification blank(SessionPermit const& permit) {
     return verification;
 }
 
+Verification failed(Verification verification, std::string detail, std::string remedy) {
+    verification.verdict = Verdict::fail;
+    verification.detail = std::move(detail);
+    verification.remedy = std::move(remedy);
+    return verification;
+}
+
 }  // namespace
 
 Verification judge(SessionPermit const& permit, SessionFacts const& facts,
                    GuestReport const& report) {
     auto verification = blank(permit);
     if (!facts.peer_gid.empty()) verification.peer_gid = facts.peer_gid;
-    if (report.nonce != permit.nonce) {
-        verification.verdict = Verdict::fail;
-        verification.detail = "the report does not carry this run's nonce";
-        verification.remedy = cheated;
-        return verification;
-    }
+    if (report.nonce != permit.nonce)
+        return failed(std::move(verification), "the report does not carry this run's nonce",
+                      cheated);
     Case const c{permit, facts, report};
     judge_proofs(c, verification);
     if (permit.rdma != RdmaMode::none) {
@@ -370,20 +377,14 @@ Verification judge(SessionPermit const& permit, SessionFacts const& facts,
 }
 
 Verification judge_error(SessionPermit const& permit, std::string_view guest_error) {
-    auto verification = blank(permit);
-    verification.verdict = Verdict::fail;
-    verification.detail =
-        "the guest could not run the tests: " + printable(guest_error, guest_text_max);
-    verification.remedy = "follow vf-guest's message in the VM, then verify again";
-    return verification;
+    return failed(blank(permit),
+                  "the guest could not run the tests: " + printable(guest_error, guest_text_max),
+                  "follow vf-guest's message in the VM, then verify again");
 }
 
 Verification judge_refusal(SessionPermit const& permit, Error const& error) {
-    auto verification = blank(permit);
-    verification.verdict = Verdict::fail;
-    verification.detail = "the host could not open a session: " + detail_with_causes(error);
-    verification.remedy = error.remedy;
-    return verification;
+    return failed(blank(permit), "the host could not open a session: " + detail_with_causes(error),
+                  error.remedy);
 }
 
 }  // namespace vfmgr::verify
