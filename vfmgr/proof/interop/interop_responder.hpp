@@ -1,63 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accepts TCP connections from one guest only, on the interface that leads to it. A slow client
-// does not lock others out: when there are too many, the oldest that has not begun its test is
-// dropped. A thread of its own; counters from any.
+// The host's end for interop clients. Nothing listens until it is opened for one guest, on the
+// interface that leads to the guest and for a limited time. It closes after that time, or at once
+// when the guest's attachment ends. A thread of its own opens and closes; all functions may be
+// called from any thread and return at once.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
 
-#include "vfmgr/proof/interop/perftest.hpp"
 #include "vfmgr/proof/interop/rping.hpp"
+#include "vfmgr/proof/interop/tcp_server.hpp"
 
 namespace vfmgr::interop {
-
-class TcpServer {
-  public:
-    [[nodiscard]] static Result<std::unique_ptr<TcpServer>> start(Terms const& terms,
-                                                                  Shares& shares);
-    ~TcpServer();
-    TcpServer(TcpServer const&) = delete;
-    TcpServer& operator=(TcpServer const&) = delete;
-
-    [[nodiscard]] Served served() const;
-    [[nodiscard]] std::uint16_t port() const { return port_of(listener_); }
-
-  private:
-    TcpServer(Terms terms, Shares& shares, FileDescriptor listener, FileDescriptor wake);
-    void run();
-    void take();
-    void serve(FileDescriptor socket, bool welcome);
-    void turn_away_without_descriptors();
-    void forget_ended();
-    void make_room();
-    [[nodiscard]] Result<void> begin_test();
-    void end(bool tested);
-
-    Terms const terms_;
-    Shares& shares_;
-    FileDescriptor const listener_, wake_;
-    FileDescriptor spare_;  // to turn away a client when no descriptor is left
-    std::atomic<bool> stopping_ = false;
-    std::list<std::unique_ptr<Conversation>> conversations_;  // its thread's; oldest first
-    mutable std::mutex mutex_;                                // guards what follows
-    Served served_;
-    std::size_t testing_ = 0;
-    std::thread thread_;
-};
-
-// The host's end for interop clients. Nothing listens until it is opened for one guest, on the
-// interface that leads to the guest and for a limited time. It closes after that time, or at once
-// when the guest's attachment ends. A thread of its own opens and closes; all functions may be
-// called from any thread and return at once.
 
 struct InteropLimits {
     std::size_t guests_max = 4;  // at a time

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/proof/interop/lines.hpp"
 
+#include <endian.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "api/types/text.hpp"
 
@@ -45,20 +47,12 @@ std::optional<std::string_view> body(std::string_view line, std::size_t bytes) {
     return line.substr(0, bytes - 1);
 }
 
-template <class T>
-T big_endian(std::span<std::byte const> bytes) {
-    T value = 0;
-    for (auto const byte : bytes) value = static_cast<T>(value << 8U) | std::to_integer<T>(byte);
-    return value;
-}
-
-template <class T>
-void put_big_endian(std::span<std::byte> bytes, T value) {
-    for (auto at = bytes.rbegin(); at != bytes.rend(); ++at) {
-        *at = static_cast<std::byte>(value & 0xffU);
-        value = static_cast<T>(value >> 8U);
-    }
-}
+// As it travels: big-endian.
+struct RpingMessage {
+    std::uint64_t address = 0;
+    std::uint32_t rkey = 0, length = 0;
+};
+static_assert(sizeof(RpingMessage) == rping_message_bytes);
 
 }  // namespace
 
@@ -132,7 +126,9 @@ std::string make_perftest_line(PerftestLine const& line) {
 std::uint32_t perftest_page_bytes(std::string_view text) {
     constexpr std::uint32_t least = 4096, most = 65536;  // Linux's base pages
     if (text.size() != perftest_page_size) return 0;
-    auto const bytes = big_endian<std::uint32_t>(std::as_bytes(std::span(text)));
+    std::uint32_t bytes = 0;
+    std::memcpy(&bytes, text.data(), sizeof bytes);
+    bytes = be32toh(bytes);
     return bytes < least || bytes > most || !std::has_single_bit(bytes) ? 0 : bytes;
 }
 
@@ -151,18 +147,14 @@ std::string make_perftest_mtu(std::uint32_t bytes) {
 }
 
 MemoryRegion parse_rping_message(std::span<std::byte const, rping_message_bytes> message) {
-    return {big_endian<std::uint64_t>(message.first(8)),
-            big_endian<std::uint32_t>(message.subspan(8, 4)),
-            big_endian<std::uint32_t>(message.subspan(12, 4))};
+    RpingMessage read;
+    std::memcpy(&read, message.data(), sizeof read);
+    return {be64toh(read.address), be32toh(read.rkey), be32toh(read.length)};
 }
 
 std::array<std::byte, rping_message_bytes> make_rping_message(MemoryRegion const& mr) {
-    std::array<std::byte, rping_message_bytes> message{};
-    std::span const bytes(message);
-    put_big_endian(bytes.first(8), mr.address);
-    put_big_endian(bytes.subspan(8, 4), mr.rkey);
-    put_big_endian(bytes.subspan(12, 4), static_cast<std::uint32_t>(mr.length));
-    return message;
+    return std::bit_cast<std::array<std::byte, rping_message_bytes>>(RpingMessage{
+        htobe64(mr.address), htobe32(mr.rkey), htobe32(static_cast<std::uint32_t>(mr.length))});
 }
 
 }  // namespace vfmgr::interop

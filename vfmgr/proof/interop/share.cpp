@@ -30,9 +30,6 @@ Result<void> check(Taken const& taken, Taken const& expected, Taken const& most,
 
 }  // namespace
 
-Shares::Share::Share(Shares& owner, std::string attachment, Taken taken)
-    : owner_(&owner, ReturnPart{std::move(attachment), taken}) {}
-
 Result<Shares::Share> Shares::take(std::string const& attachment, Taken const& expected) {
     std::lock_guard const lock(mutex_);
     auto const found = each_.find(attachment);
@@ -43,7 +40,7 @@ Result<Shares::Share> Shares::take(std::string const& attachment, Taken const& e
         all_.*count += expected.*count;
         each_[attachment].*count += expected.*count;
     }
-    return Share(*this, attachment, expected);
+    return Share(this, {attachment, expected});
 }
 
 void Shares::free(std::string const& attachment, Taken const& taken) {

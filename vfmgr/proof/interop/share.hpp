@@ -43,19 +43,13 @@ class Shares {
     Shares(Shares const&) = delete;
     Shares& operator=(Shares const&) = delete;
 
-    // Returns its part on destruction.
-    class Share {
-      public:
-        Share(Shares& owner, std::string attachment, Taken taken);
-
-      private:
-        struct ReturnPart {
-            std::string attachment;
-            Taken taken;
-            void operator()(Shares* owner) const { owner->free(attachment, taken); }
-        };
-        std::unique_ptr<Shares, ReturnPart> owner_;
+    struct ReturnPart {
+        std::string attachment;
+        Taken taken;
+        void operator()(Shares* owner) const { owner->free(attachment, taken); }
     };
+    // Returns its part on destruction.
+    using Share = std::unique_ptr<Shares, ReturnPart>;
     // Fails with limit_exceeded and names the resource that has run out.
     [[nodiscard]] Result<Share> take(std::string const& attachment, Taken const& expected);
 
