@@ -8,6 +8,7 @@
 
 #include "api/os/descriptor.hpp"
 #include "api/os/socket_address.hpp"
+#include "vfmgr/proof/host/host_transfers.hpp"
 
 namespace vfmgr::verify {
 namespace {
@@ -175,6 +176,101 @@ void Responder::drop_attachment(std::string const& attachment) {
     for (auto const& id : ids) drop(id);
 }
 
+// --- streams: they take turns, run, and end ---------------------------------------------------
+
+Result<OrTurn<StreamOffer>> Responder::open_stream(std::string const& session,
+                                                   StreamRequest const& request) {
+    VFMGR_TRY(auto const owner_or_turn, reserve_stream(session, request));
+    if (auto const* const turn = std::get_if<Turn>(&owner_or_turn)) return *turn;
+    // Declared before the lock: a dropped stream waits for its thread after the lock is released.
+    auto opened = open_end(std::get<Session>(owner_or_turn)->permit(), request);
+    std::lock_guard const lock(mutex_);
+    auto const place = streams_.find(session);
+    if (place == streams_.end())  // its session has ended meanwhile
+        return fail(opened ? no_session(session) : std::move(opened).error());
+    if (!opened) {
+        static_cast<void>(take_stream(place));
+        return fail(std::move(opened).error());
+    }
+    auto offer = (*opened)->offer();
+    if (offer.seconds > 0)
+        place->second.until = Steady::now() + std::chrono::seconds(offer.seconds);
+    place->second.end = std::move(*opened);
+    raise_event(wake_);  // the stream has a deadline of its own
+    return offer;
+}
+
+Result<std::unique_ptr<StreamEnd>> Responder::open_end(SessionPermit const& permit,
+                                                       StreamRequest const& request) const {
+    if (is_transfer(request.kind)) return open_transfers(permit, request, limits_);
+    auto limits = limits_;
+    if (is_echo(request.kind))
+        limits.stream_seconds_max = std::min(limits.stream_seconds_max, limits.echo_seconds_max);
+    if (request.kind != StreamKind::cm_ping) return HostStream::open(permit, request, limits);
+    if (open_cm_) return open_cm_(permit, request, limits_);
+    return fail(Problem::unsupported, "this responder does not serve RDMA CM",
+                "use a vfmgrd or vf-guest serve that does");
+}
+
+// Echoes spin and take a whole CPU, so they have turns of their own.
+Turns& Responder::turns_of(StreamKind kind) {
+    return is_echo(kind) ? echo_turns_ : stream_turns_;
+}
+
+Result<OrTurn<Responder::Session>> Responder::reserve_stream(std::string const& session,
+                                                             StreamRequest const& request) {
+    std::lock_guard const lock(mutex_);
+    auto const owner = sessions_.find(session);
+    if (owner == sessions_.end()) return fail(no_session(session));
+    if (streams_.contains(session))
+        return fail(Problem::limit_exceeded, "the session already has a stream",
+                    "end that stream before you open another");
+    VFMGR_TRY(auto const turn,
+              turns_of(request.kind).take(sharer(owner->second->permit()), session, Steady::now()));
+    if (turn) return *turn;
+    streams_.emplace(session, Stream{request.kind});
+    return owner->second;
+}
+
+// Called under the lock. The caller waits for the stream's end after releasing it.
+Responder::Stream Responder::take_stream(Streams::iterator stream) {
+    auto taken = streams_.extract(stream);
+    turns_of(taken.mapped().kind).end(taken.key(), Steady::now());
+    return std::move(taken.mapped());
+}
+
+void Responder::close_stream(std::string const& session, std::string const& stream) {
+    Stream ended;
+    Session owner;
+    {
+        std::lock_guard const lock(mutex_);
+        auto const found = streams_.find(session);
+        if (found == streams_.end() || !found->second.end ||
+            found->second.end->offer().stream != stream)
+            return;
+        owner = sessions_.at(session);
+        ended = take_stream(found);
+    }
+    end_stream(ended, *owner);
+}
+
+// Also removes the session from the queues.
+Responder::Stream Responder::take_stream_of(std::string const& session) {
+    auto const found = streams_.find(session);
+    auto taken = found == streams_.end() ? Stream() : take_stream(found);
+    stream_turns_.end(session, Steady::now());
+    echo_turns_.end(session, Steady::now());
+    return taken;
+}
+
+// Called without the lock, because it joins the stream's thread.
+void Responder::end_stream(Stream const& stream, HostSession& session) {
+    if (!stream.end) return;
+    session.add(stream.kind, stream.end->stop());
+}
+
+// --- the thread ---------------------------------------------------------------------------------
+
 Result<void> Responder::open_echo(SessionPermit const& permit) {
     EchoPlace const place{permit.host_netdev, permit.host_address};
     if (echoes_.contains(place)) return {};
@@ -213,19 +309,15 @@ Deadline Responder::first_end() const {
     return next;
 }
 
-// Takes out sessions and streams whose time is over: a stream frees its place for the next even if
-// its guest never closes it.
-Responder::Over Responder::take_over() {
+// Finds sessions and streams whose time is over: a stream frees its place for the next even if its
+// guest never closes it.
+Responder::Over Responder::find_over() const {
     Over over;
     auto const now = Steady::now();
     for (auto const& [id, session] : sessions_)
         if (session->deadline() <= now) over.sessions.push_back(id);
-    for (auto at = streams_.begin(); at != streams_.end();) {
-        auto const one = at++;
-        if (one->second.until > now) continue;
-        auto const owner = sessions_.at(one->first);
-        over.streams.emplace_back(owner, take_stream(one));
-    }
+    for (auto const& [session, stream] : streams_)
+        if (stream.until <= now) over.streams.emplace_back(session, stream.end->offer().stream);
     return over;
 }
 
@@ -244,9 +336,9 @@ void Responder::run() {
         for (auto const& [place, fd] : echoes_)
             if (is_readable(fd.get())) handle_datagrams(place, fd.get());
         for (auto const& [id, session] : sessions_) session->on_events();
-        auto over = take_over();
+        auto const over = find_over();
         lock.unlock();
-        for (auto& [owner, stream] : over.streams) end_stream(stream, *owner);
+        for (auto const& [session, stream] : over.streams) close_stream(session, stream);
         // Without a report there is no verdict: a client that waits for one has a deadline of its
         // own.
         for (auto const& id : over.sessions) drop(id);

@@ -66,7 +66,7 @@ class Responder {
     using Streams = std::map<std::string, Stream>;
     struct Over {
         std::vector<std::string> sessions;
-        std::vector<std::pair<Session, Stream>> streams;  // with their sessions
+        std::vector<std::pair<std::string, std::string>> streams;  // by session and stream
     };
 
     Responder(ResponderLimits const& limits, CheckPeer check_peer, OpenCmStream open_cm,
@@ -93,7 +93,7 @@ class Responder {
     void handle_datagrams(EchoPlace const& place, int fd);
     [[nodiscard]] HostSession* session_of(EchoPlace const& place, EchoDatagram const& question,
                                           IpAddress const& sender);
-    [[nodiscard]] Over take_over();
+    [[nodiscard]] Over find_over() const;
 
     ResponderLimits const limits_;
     CheckPeer const check_peer_;
