@@ -79,11 +79,8 @@ constexpr std::size_t verdict_text_max = 2048;
 constexpr char const* sessions_path = "/responder/v1/sessions";
 
 http::Client client_of(ResponderTarget const& target) {
-    http::TlsTarget tls;
-    tls.host = target.place.host;
-    tls.port = target.place.port;
-    tls.fingerprint = target.fingerprint;
-    http::Client client(tls);
+    http::Client client(http::TlsTarget{
+        .host = target.place.host, .port = target.place.port, .fingerprint = target.fingerprint});
     client.set_bearer_token(target.token);
     return client;
 }

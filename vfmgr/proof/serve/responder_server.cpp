@@ -53,15 +53,7 @@ bool same_secret(std::string_view one, std::string_view other) {
 }
 
 verify::SessionPermit permit_of(RemotePermit const& remote, Served const& served) {
-    verify::SessionPermit permit{
-        remote, remote.vf_mac.value_or(MacAddress{}), served.info.address, served.ifname, {}};
-    return permit;
-}
-
-http::Response done() {
-    http::Response response;
-    response.status = 204;
-    return response;
+    return {remote, remote.vf_mac.value_or(MacAddress{}), served.info.address, served.ifname, {}};
 }
 
 }  // namespace
@@ -130,11 +122,11 @@ Result<http::Response> ResponderServer::answer(Job const& job) {
         }
         case To::close_stream:
             responder_.close_stream(ids[0], ids[1]);
-            return done();
+            return http::Response{.status = 204};
         case To::drop_session:
             responder_.drop(ids[0]);
             static_cast<void>(forget(ids[0]));
-            return done();
+            return http::Response{.status = 204};
     }
     return fail(Problem::internal, "this path has no answer");
 }
