@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
@@ -39,10 +40,10 @@ std::string refusal_text(Error const& error) {
     std::string text = response.status == 403 ? "HTTP/1.1 403 Forbidden\r\n"
                                               : "HTTP/1.1 503 Service Unavailable\r\n";
     text += "Connection: close\r\nX-Request-Id: " + id + "\r\n";
-    for (auto const& [name, value] : response.headers) text += name + ": " + value + "\r\n";
-    text += "Content-Type: " + response.content_type + "\r\n";
-    return text + "Content-Length: " + std::to_string(response.body.size()) + "\r\n\r\n" +
-           response.body;
+    for (auto const& [name, value] : response.headers)
+        text += fmt::format("{}: {}\r\n", name, value);
+    return text + fmt::format("Content-Type: {}\r\nContent-Length: {}\r\n\r\n{}",
+                              response.content_type, response.body.size(), response.body);
 }
 
 // Sends what the socket takes at once; never waits for the peer.

@@ -44,7 +44,8 @@ CLI::Option* add_choice(CLI::App& command, std::string const& name, Value& value
     auto const set = [&value, name](std::string const& text) {
         auto const chosen = enum_value<Enum>(text);
         if (!chosen) throw CLI::ValidationError(name, "must be one of " + enum_choices<Enum>());
-        value = *chosen;
+        Enum const named = *chosen;
+        value = named;
     };
     return command.add_option_function<std::string>(name, set, help);
 }

@@ -189,9 +189,8 @@ Result<void> KeptSetup::keep_only(std::vector<GuestAttachment> const& attached) 
 }
 
 KeptSetup kept_in_this_vm() {
-    return {KeptRoots(), [](std::vector<std::string> command) {
-                return run_program(std::move(command),
-                                   std::chrono::steady_clock::now() + service_time);
+    return {KeptRoots(), [](std::vector<std::string> const& command) {
+                return run_program(command, std::chrono::steady_clock::now() + service_time);
             }};
 }
 

@@ -33,7 +33,7 @@ struct KeptRoots {
 class KeptSetup {
   public:
     // Notifies a service by running its own program: {"networkctl", "reload"}.
-    using Run = std::function<Result<void>(std::vector<std::string>)>;
+    using Run = std::function<Result<void>(std::vector<std::string> const&)>;
     KeptSetup(KeptRoots roots, Run run) : roots_(std::move(roots)), run_(std::move(run)) {}
 
     // Writes a file for each service that has run since the boot, and none for others. Notifies a

@@ -74,7 +74,7 @@ Result<Names> attached(Options const& options, DrainSources const& sources) {
     bool const named = !options.url.empty() || options.socket != Options{}.socket;
     auto const mark = read_start_mark(sources.start_mark);
     if (mark && !*mark && !named) return Names{};
-    auto const answer = attached_by_daemon(options, sources.answer_time_max);
+    auto answer = attached_by_daemon(options, sources.answer_time_max);
     if (answer || answer.error().problem == Problem::invalid_request) return answer;
     if (options.url.empty() && mark && *mark) return left_in_store(**mark, answer.error());
     return unseen(answer.error(), answer.error().remedy);
