@@ -19,7 +19,8 @@ template <class T, auto Free>
 using Handle = std::unique_ptr<T, Freed<Free>>;
 
 // Stands for something that is held: a claim, a place, a file. held() is told how it ends: that
-// happens once, when the last copy goes.
+// happens once, when the last copy goes, or at once where memory runs out. The pointer is null:
+// never test it.
 using Held = std::shared_ptr<void const>;
 template <class Work>
 [[nodiscard]] Held held(Work at_end) {

@@ -225,7 +225,7 @@ void add_attachment_commands(CLI::App& app, Session& session) {
     add_attach(app, session);
     add_named(app, session, "detach", "detach a VF from a VM, reset it and verify that it is clean",
               attachment_or_vm, detach);
-    auto const [verify_command, verified, arguments] =
+    auto const [verify_command, id, arguments] =
         add_named(app, session, "verify", "prove RDMA over an attached VF again", attachment_or_vm,
                   verify, VerifyArguments{});
     add_verify_options(*verify_command, arguments);
@@ -234,7 +234,7 @@ void add_attachment_commands(CLI::App& app, Session& session) {
     auto* const attachment =
         add_group(app, "attachment", "show attachments: which VM has which VF");
     add_command(*attachment, session, "list", "list all attachments", list_attachments);
-    auto const [show_command, shown] =
+    auto const [show_command, shown_id] =
         add_named(*attachment, session, "show", "show one attachment with its verification",
                   attachment_or_vm, show_attachment);
     add_verbose(*show_command, session);

@@ -70,7 +70,7 @@ Result<void> close_interop(Options const& options, std::string const& name) {
 void add_interop_commands(CLI::App& app, Session& session) {
     auto* const interop =
         add_group(app, "interop", "serve rping, ibv_rc_pingpong and perftest for a VM");
-    auto const [open, opened, arguments] =
+    auto const [open, id, arguments] =
         add_named(*interop, session, "open", "serve them for a limited time", attachment_or_vm,
                   open_interop, OpenArguments{});
     open->add_option("--seconds", arguments.seconds,

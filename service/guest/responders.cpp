@@ -12,12 +12,13 @@ constexpr Turn call_turn{1, 2, false};
 }  // namespace
 
 Result<Held> Responders::begin_call() {
-    std::lock_guard const lock(mutex_);
+    std::unique_lock lock(mutex_);
     if (remote_calls_ >= remote_calls_max_)
         return fail(Problem::unavailable,
                     "too many calls to responders of other hosts are still running",
                     "try again in a few seconds");
     ++remote_calls_;
+    lock.unlock();  // if there is no memory, held() ends the call at once
     return held([this] {
         std::lock_guard const ending(mutex_);
         --remote_calls_;

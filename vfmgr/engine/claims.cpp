@@ -32,6 +32,7 @@ Held Claims::take(ClaimKeys keys) {
     });
     taken_.insert(keys.begin(), keys.end());
     meanwhile_.insert(keys.begin(), keys.end());
+    lock.unlock();  // if there is no memory, held() frees the keys at once
     return held([this, keys = std::move(keys)] { free(keys); });
 }
 
@@ -107,6 +108,7 @@ Held StepGate::enter() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !shut_; });
     ++underway_;
+    lock.unlock();  // as in Claims::take()
     return held([this] {
         std::lock_guard const leaving(mutex_);
         --underway_;

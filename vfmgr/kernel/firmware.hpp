@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and sets the firmware settings of ConnectX cards with NVIDIA's own tool, mstconfig or
-// mlxconfig: the kernel has no other way to most of them. Free functions; any thread, one for each
-// card. They block as long as the tool does, and longer when it hangs in the kernel.
+// Reads the firmware settings of ConnectX cards with NVIDIA's own tool, mstconfig or mlxconfig: the
+// kernel has no other way to most of them. Set by SetFirmware, steps.hpp. Free functions; any
+// thread, one for each card. They block as long as the tool does, and longer when it hangs in the
+// kernel.
 #pragma once
 
 #include "vfmgr/kernel/kernel.hpp"

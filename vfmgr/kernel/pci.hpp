@@ -60,8 +60,8 @@ class VpdBook {
     std::map<PciAddress, Known> known_;
 };
 
-// Reads and restores the sysfs values that a step changes only while it runs, for steps that were
-// interrupted. Free functions; the caller holds the PF's claim.
+// Reads the sysfs values that a step changes only while it runs, for steps that were interrupted;
+// SetPciValues, steps.hpp, restores them. Free functions; the caller holds the PF's claim.
 
 // Absent when the kernel has no such file, or can't read it.
 [[nodiscard]] std::optional<bool> read_drivers_autoprobe(LinuxKernelRoots const& roots,

@@ -35,7 +35,8 @@ struct NetworkSnapshot {
 };
 [[nodiscard]] Result<NetworkSnapshot> take_snapshot(Deadline deadline);
 
-// Observes, makes and deletes the RDMA links that are configured by name. Any thread.
+// Observes the RDMA links that are configured by name; steps.hpp makes and deletes them. Any
+// thread.
 
 // Tells whether the module for a link type is loaded or loadable: from /sys/module, modules.alias
 // and modules.builtin, which are read again only when depmod has rewritten them.

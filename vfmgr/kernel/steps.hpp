@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Performs steps, one function for each kind, in the files named below. Free functions; the caller
-// holds the claim of the step's PF or VF. Each succeeds when the effect is already there. That of
-// ConfigureVfs keeps its PF open from step to step: vf_settings.hpp.
+// holds the claims of what the step changes. That of ConfigureVfs keeps its PF open from step to
+// step: vf_settings.hpp.
 #pragma once
 
 #include <string>
@@ -35,7 +35,7 @@ using PerformStep = Result<Observed>(LinuxKernelRoots const& roots, S const& ste
 // Writes only values that differ. Skips VFs that are gone.
 [[nodiscard]] PerformStep<SetPciValues> perform_step;
 
-// --- host_interface.cpp --------------------------------------------------------------------
+// --- host_interface.cpp: each succeeds when the effect is already there ---------------------
 
 // Setting a link up ends when it has carrier.
 [[nodiscard]] PerformStep<SetLink> perform_step;

@@ -31,14 +31,17 @@ Result<void> leave_start_mark(std::string const& file, std::string const& store)
     std::filesystem::create_directories(std::filesystem::path(file).parent_path(), failed);
     if (failed) return mark_error(file, "written", {errno_cause("mkdir", failed.value())});
     auto const text = std::filesystem::absolute(store).string() + "\n";
-    auto const done = replace_file(file, text, 0644);
-    return done ? done : mark_error(file, "written", done.error().causes);
+    auto done = replace_file(file, text, 0644);
+    if (done) return done;
+    auto& causes = done.error().causes;
+    if (causes.empty()) causes.push_back({"lstat", "", done.error().detail});
+    return mark_error(file, "written", std::move(causes));
 }
 
 Result<std::optional<std::string>> read_start_mark(std::string const& file) {
     auto text = read_file(file);
     if (!text && errno == ENOENT) return std::nullopt;
-    if (!text) return mark_error(file, "read", {errno_cause("open", errno)});
+    if (!text) return mark_error(file, "read", {errno_cause("read", errno)});
     if (text->size() < 2 || text->front() != '/' || text->find('\n') != text->size() - 1)
         return mark_error(file, "parsed", {errno_cause("read", EINVAL)});
     text->pop_back();

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
+#include <vector>
 
 #include "api/types/text.hpp"
 #include "vfmgr/checks/host/sriov_owner_lines.hpp"
@@ -15,31 +17,57 @@ namespace {
 
 constexpr std::size_t document_bytes_max = 1 << 16;  // as much as the sources keep of a file
 
-// Returns what `find` sees in the document; nothing if it is not YAML, or if a part of it is of
-// another kind than expected, for which yaml-cpp throws. It refuses by itself what is nested too
-// deeply for it, and takes text with zeros for another encoding, whose lines are others.
+// A document's lines, and how many entries of it may still be looked at: one of n bytes has fewer
+// than n, unless its aliases repeat them.
+class Document {
+  public:
+    explicit Document(std::string_view text) : lines_(lines_in(text)), entries_left_(text.size()) {}
+
+    void count_entry() {
+        if (entries_left_ == 0) throw YAML::Exception(YAML::Mark::null_mark(), "too many aliases");
+        --entries_left_;
+    }
+    // A line of JSON may hold the whole document.
+    [[nodiscard]] SettingLine line_of(YAML::Node const& key) const {
+        constexpr std::size_t shown_max = 300;
+        auto const above = static_cast<std::size_t>(std::max(key.Mark().line, 0));
+        return {trimmed(lines_.at(above)).substr(0, shown_max), above + 1};
+    }
+
+  private:
+    std::vector<std::string_view> lines_;
+    std::size_t entries_left_;
+};
+
+// Returns what `find` sees in the document. nullopt: it is not YAML, or a part of it is of another
+// kind than expected, for which yaml-cpp throws. It refuses by itself what is nested too deeply for
+// it, and takes text with zeros for another encoding, whose lines are others.
 template <class Find>
-Owners in_document(std::string_view text, Find find) {
+std::optional<Owners> in_document(std::string_view text, Find find) {
     if (text.size() > document_bytes_max || contains(text, std::string_view("\0", 1)) ||
         !valid_utf8(text))
-        return {};
+        return std::nullopt;
     try {
-        return find(YAML::Load(std::string(text)));
+        Document document(text);
+        return find(YAML::Load(std::string(text)), document);
     } catch (YAML::Exception const&) {
-        return {};
+        return std::nullopt;
     }
 }
 
-// A line of JSON may hold the whole document.
-SettingLine line_of(YAML::Node const& key, std::string_view text) {
-    constexpr std::size_t shown_max = 300;
-    auto const above = static_cast<std::size_t>(std::max(key.Mark().line, 0));
-    return {trimmed(lines_in(text).at(above)).substr(0, shown_max), above + 1};
+// What a document mentions that is not understood, or has the word in an unknown place.
+Owners by_word(std::string_view text, std::string_view word, OwnerKind kind, std::string does) {
+    auto const at = lowered(text).find(word);
+    if (at == std::string::npos) return {};
+    auto const above = std::ranges::count(text.substr(0, at), '\n');
+    return {owner_at({text.substr(at, word.size()), static_cast<std::size_t>(above) + 1}, kind,
+                     std::move(does))};
 }
 
-DeviceSelector selector_of(YAML::Node const& match) {
+DeviceSelector selector_of(YAML::Node const& match, Document& document) {
     DeviceSelector of;
     for (auto const& entry : match) {
+        document.count_entry();
         auto const& key = entry.first.Scalar();
         if (key == "name") of.netdevs = {entry.second.Scalar()};
         if (key == "macaddress") of.macs = {entry.second.Scalar()};
@@ -48,18 +76,20 @@ DeviceSelector selector_of(YAML::Node const& match) {
     return of;
 }
 
-Owners of_ethernets(YAML::Node const& ethernets, std::string_view text) {
+Owners of_ethernets(YAML::Node const& ethernets, Document& document) {
     std::map<std::string, SriovOwner> by_device;
     std::map<std::string, DeviceSelector> matches;
     for (auto const& device : ethernets) {
         auto const& name = device.first.Scalar();
+        document.count_entry();
         for (auto const& entry : device.second) {
+            document.count_entry();
             auto const& key = entry.first.Scalar();
             auto const& value = entry.second.Scalar();
             auto const owner = [&](std::string does) {
-                return owner_at(line_of(entry.first, text), OwnerKind::netplan, std::move(does));
+                return owner_at(document.line_of(entry.first), OwnerKind::netplan, std::move(does));
             };
-            if (key == "match") matches[name] = selector_of(entry.second);
+            if (key == "match") matches[name] = selector_of(entry.second, document);
             if (key == "virtual-function-count") by_device[name] = owner(makes_vfs(value));
             // "link:" makes a netdev a VF of another, and that one's VFs are counted by it.
             if (key == "embedded-switch-mode" || key == "link")
@@ -78,54 +108,55 @@ Owners of_ethernets(YAML::Node const& ethernets, std::string_view text) {
 }
 
 // One PF, as the operator's configuration ("numvfs") and its state ("numVfs") have it.
-Owners of_operators_pf(YAML::Node const& pf, std::string_view text) {
+Owners of_operators_pf(YAML::Node const& pf, Document& document) {
     SriovOwner owner;
     owner.kind = OwnerKind::sriov_operator;
     std::string name;
     bool external = false;  // the operator leaves its VFs alone
+    document.count_entry();
     for (auto const& entry : pf) {
+        document.count_entry();
         auto const key = lowered(entry.first.Scalar());
         auto const& value = entry.second.Scalar();
         if (key == "name") name = value;
         if (key == "pciaddress") owner.of.pci = {value};
         if (key == "externallymanaged") external = value == "true";
         if (key == "numvfs" && parse_digits(value, {}))
-            note(owner, line_of(entry.first, text), makes_vfs(value));
+            note(owner, document.line_of(entry.first), makes_vfs(value));
     }
     if (owner.line.empty() || external) return {};
     if (owner.of.pci.empty() && !name.empty()) owner.of.netdevs = {name};
     return {owner};
 }
 
-std::size_t line_number_at(std::string_view text, std::size_t at) {
-    return 1 + static_cast<std::size_t>(std::ranges::count(text.substr(0, at), '\n'));
-}
-
 }  // namespace
 
 Owners in_netplan(std::string_view text) {
-    auto owners = in_document(text, [&](YAML::Node const& root) {
-        return of_ethernets(root["network"]["ethernets"], text);
+    auto const owners = in_document(text, [](YAML::Node const& root, Document& document) {
+        return of_ethernets(root["network"]["ethernets"], document);
     });
-    // Somewhere else, or in a document that is not understood.
-    constexpr std::string_view count = "virtual-function-count";
-    if (auto const at = text.find(count); owners.empty() && at != text.npos)
-        owners.push_back(
-            owner_at({count, line_number_at(text, at)}, OwnerKind::netplan, "makes VFs"));
-    return owners;
+    if (owners && !owners->empty()) return *owners;
+    auto mentioned = by_word(text, "virtual-function-count", OwnerKind::netplan, "makes VFs");
+    if (mentioned.empty() && !owners)
+        mentioned = by_word(text, "embedded-switch-mode", OwnerKind::netplan, "sets VFs up");
+    return mentioned;
 }
 
 Owners in_operator_config(std::string_view text) {
-    return in_document(text, [&](YAML::Node const& root) {
-        Owners owners;
+    auto const owners = in_document(text, [](YAML::Node const& root, Document& document) {
+        Owners all;
         for (auto const& pf : root["spec"]["interfaces"])
-            std::ranges::move(of_operators_pf(pf, text), std::back_inserter(owners));
-        return owners;
+            std::ranges::move(of_operators_pf(pf, document), std::back_inserter(all));
+        return all;
     });
+    return owners ? *owners : by_word(text, "numvfs", OwnerKind::sriov_operator, "makes VFs");
 }
 
 Owners in_operator_state(std::string_view text) {
-    return in_document(text, [&](YAML::Node const& root) { return of_operators_pf(root, text); });
+    auto const owners = in_document(text, [](YAML::Node const& root, Document& document) {
+        return of_operators_pf(root, document);
+    });
+    return owners ? *owners : by_word(text, "numvfs", OwnerKind::sriov_operator, "makes VFs");
 }
 
 }  // namespace vfmgr::checks

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Other programs that make or change VFs: systemd-networkd, NetworkManager, netplan, ifupdown, udev
 // rules, units, module parameters, Kubernetes' SR-IOV network operator; as found in their
-// configuration files. Pure; any thread.
+// configuration files. Any thread; pure, but for collect_owners().
 #pragma once
 
 #include <string>
@@ -51,7 +51,7 @@ struct SriovOwner {
                                                          std::string_view text);
 
 // Finds other programs that make or change VFs, in all configuration files of a machine: also those
-// that will do so only at the next boot, or when a connection comes up. Pure; any thread.
+// that will do so only at the next boot, or when a connection comes up.
 
 struct FoundOwner {
     std::string path;
@@ -70,7 +70,7 @@ struct FoundOwner {
 // (/etc/NetworkManager/system-connections/s.nmconnection:7) makes 6 VFs".
 [[nodiscard]] std::string sentence_of(FoundOwner const& found);
 // Reads only these files, on a machine or below `root`; on this machine, also whether the services
-// that own them run.
+// that own them run: it asks systemctl, and waits for that at most two seconds.
 [[nodiscard]] Facts collect_owners(std::string const& root);
 // Returns such sentences for the owners that mean `device`, or may mean any.
 [[nodiscard]] std::vector<std::string> owners_of(Machine const& machine,

@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::string_view dkms_tree = "/var/lib/dkms";
 
+// None in "12-win32", a compiler for another system.
 std::optional<int> major_in(std::string_view version) {
-    auto const digits = version.substr(0, version.find_first_not_of("0123456789"));
-    auto const major = parse_digits(digits, {.max = 99});
+    auto const major = parse_digits(version.substr(0, version.find_first_of(". ),")), {.max = 99});
     return major ? std::optional(static_cast<int>(*major)) : std::nullopt;
 }
 

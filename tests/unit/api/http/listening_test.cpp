@@ -36,8 +36,8 @@ TEST(Listening, TheSocketHasModeAndGroupWhateverTheUmask) {
     }
 }
 
-// open_unix() relies on this: the file that bind() makes has no wider mode than the socket had
-// before, so its mode is never wider, not even for a moment.
+// listen_at(UnixListen) relies on this: the file that bind() makes has no wider mode than the
+// socket had before, so its mode is never wider, not even for a moment.
 TEST(Listening, TheKernelMakesTheFileWithTheSocketsOwnMode) {
     Folder const folder;
     sockaddr_un address{};

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 namespace vfmgr::checks {
 namespace {
@@ -131,6 +133,42 @@ INSTANTIATE_TEST_SUITE_P(
                 "runs /opt/sriov-setup",
                 {}},
         Written{"/etc/systemd/system/a.service", "ExecStart=/opt/setup --sriov\n", "", {}}));
+
+// "nothing found" would be wrong of what was not understood: the word alone counts.
+TEST(YamlOwners, AreMentionedInWhatIsNotUnderstood) {
+    std::string const netplan = "network:\n  ethernets:\n    ens1:\n";
+    std::string const mode = "      embedded-switch-mode: switchdev\n";
+    for (auto const& [why, text] : std::map<std::string, std::string>{
+             {"cut", netplan + mode + "      addresses: [10.0.0.1/24,"},
+             {"a list instead of a mapping", netplan + "      match: [a]\n" + mode},
+             {"not UTF-8", netplan + mode + "# caf\xe9\n"},
+             {"with a zero", netplan + mode + std::string("# \0\n", 4)},
+             {"nested too deeply", netplan + mode + "      a: " + std::string(10'000, '[')},
+             {"too long", netplan + mode + std::string(1 << 16, '#')}}) {
+        auto const owners = parse_sriov_owners("/etc/netplan/a.yaml", text);
+        ASSERT_EQ(owners.size(), 1U) << why;
+        EXPECT_EQ(owners[0].does, "sets VFs up") << why;
+        EXPECT_EQ(owners[0].line, "embedded-switch-mode") << why;
+        EXPECT_TRUE(owners[0].of.any()) << why;
+    }
+    auto const owners =
+        parse_sriov_owners("/etc/sriov-operator/sriov-interface-config.yaml",
+                           "spec:\n  interfaces:\n  - {name: a, numVfs: 3}\n  - b: [\n");
+    ASSERT_EQ(owners.size(), 1U);
+    EXPECT_EQ(owners[0].does, "makes VFs");
+    EXPECT_EQ(owners[0].line_number, 3U);
+}
+
+// 300 devices share one mapping of 300 keys: no file that somebody wrote.
+TEST(YamlOwners, DoNotFollowAliasesWithoutEnd) {
+    std::string text = "network:\n  ethernets:\n    d: &all {embedded-switch-mode: switchdev";
+    for (int i = 0; i < 300; ++i) text += ", k" + std::to_string(i) + ": v";
+    text += "}\n";
+    for (int i = 0; i < 300; ++i) text += "    d" + std::to_string(i) + ": *all\n";
+    auto const owners = parse_sriov_owners("/etc/netplan/a.yaml", text);
+    ASSERT_EQ(owners.size(), 1U);
+    EXPECT_TRUE(owners[0].of.any());
+}
 
 }  // namespace
 }  // namespace vfmgr::checks
