@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "tests/unit/vfmgr/machine/configuration_space.hpp"
 #include "vfmgr/checks/host/sriov_owners.hpp"
 #include "vfmgr/hypervisor/domain_xml.hpp"
 #include "vfmgr/machine/rdma_stack.hpp"
@@ -255,15 +256,12 @@ Facts below_port(std::uint16_t acs_on) {
         {{.address = "0000:00:01.0", .class_code = 0x060400},
          {.address = "0000:01:00.0", .total_vfs = 8, .driver = "mlx5_core", .group = "1"},
          {.address = "0000:01:00.1", .device = 0x101e, .group = "2", .pf = "0000:01:00.0"}});
-    std::string space(4096, '\0');
-    auto const set = [&](std::size_t at, std::initializer_list<int> bytes) {
-        for (auto const one : bytes) space.at(at++) = static_cast<char>(one);
-    };
-    set(0x00, {0x22, 0x10, 0xab, 0x14, 6, 4, 0x10, 0, 0, 0, 4, 6, 0, 0, 1});
-    set(0x34, {0x40});
-    set(0x40, {0x10, 0, 0x62, 0});                    // PCI Express, a downstream port
-    set(0x100, {0x0d, 0, 1, 0, 0x7f, 0, acs_on, 0});  // ACS with all capabilities
-    facts.files["/sys/bus/pci/devices/0000:00:01.0/config"] = {space, 0};
+    ConfigurationSpace space(4096);
+    space.set(0x00, {0x22, 0x10, 0xab, 0x14, 6, 4, 0x10, 0, 0, 0, 4, 6, 0, 0, 1});
+    space.set(0x34, {0x40});
+    space.set(0x40, {0x10, 0, 0x62, 0});                    // PCI Express, a downstream port
+    space.set(0x100, {0x0d, 0, 1, 0, 0x7f, 0, acs_on, 0});  // ACS with all capabilities
+    facts.files["/sys/bus/pci/devices/0000:00:01.0/config"] = {space.bytes(), 0};
     for (auto const* const function : {"0000:01:00.0", "0000:01:00.1"})
         facts.links[std::string("/sys/bus/pci/devices/") + function] = {
             std::string("../../../devices/pci0000:00/0000:00:01.0/") + function, 0};

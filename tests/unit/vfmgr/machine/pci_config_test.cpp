@@ -3,22 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/vfmgr/machine/configuration_space.hpp"
+
 namespace vfmgr::checks {
 namespace {
-
-// A configuration space, filled by hand with the specification's offsets.
-class ConfigurationSpace {
-  public:
-    explicit ConfigurationSpace(std::size_t size) : bytes_(size, '\0') {}
-    ConfigurationSpace& set(std::size_t at, std::initializer_list<int> values) {
-        for (auto const one : values) bytes_.at(at++) = static_cast<char>(one);
-        return *this;
-    }
-    [[nodiscard]] std::string const& bytes() const { return bytes_; }
-
-  private:
-    std::string bytes_;
-};
 
 // An Ethernet function with a list of capabilities that begins with PCI Express at 0x60.
 ConfigurationSpace ethernet(std::size_t size) {

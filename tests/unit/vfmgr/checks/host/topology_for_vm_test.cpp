@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "tests/unit/temporary_folder.hpp"
+#include "tests/unit/vfmgr/machine/configuration_space.hpp"
 
 namespace vfmgr::checks {
 namespace {
@@ -95,15 +96,12 @@ TEST_F(TopologyForVm, NotesWhatTheHostsPortsDo) {
     add("pci0000:16/0000:16:01.0", "32.0 GT/s PCIe");
     auto const port = root() / "devices/pci0000:16/0000:16:01.0";
     write(port / "class", "0x060400");
-    std::string space(4096, '\0');
-    auto const set = [&](std::size_t begin, std::initializer_list<int> values) {
-        for (auto const one : values) space.at(begin++) = static_cast<char>(one);
-    };
-    set(0x00, {0x86, 0x80, 0x20, 0x35, 0, 0, 0x10, 0, 0, 0, 4, 6, 0, 0, 1});
-    set(0x34, {0x40});
-    set(0x40, {0x10, 0, 0x42, 0});               // PCI Express, a root port
-    set(0x100, {0x0d, 0, 1, 0, 0x1d, 0, 0, 0});  // ACS: capable, and off
-    std::ofstream(port / "config", std::ios::binary) << space;
+    ConfigurationSpace space(4096);
+    space.set(0x00, {0x86, 0x80, 0x20, 0x35, 0, 0, 0x10, 0, 0, 0, 4, 6, 0, 0, 1});
+    space.set(0x34, {0x40});
+    space.set(0x40, {0x10, 0, 0x42, 0});               // PCI Express, a root port
+    space.set(0x100, {0x0d, 0, 1, 0, 0x1d, 0, 0, 0});  // ACS: capable, and off
+    std::ofstream(port / "config", std::ios::binary) << space.bytes();
     auto const notes = told_of({vf}).notes;
     ASSERT_EQ(notes.size(), 1U);
     EXPECT_NE(notes[0].find("0000:16:01.0: this port, above 0000:1c:00.2"), std::string::npos)
