@@ -12,6 +12,7 @@
 #include <functional>
 #include <vector>
 
+#include "api/os/file.hpp"
 #include "api/types/addresses.hpp"
 #include "api/types/rdma.hpp"
 #include "service/auth/authenticate.hpp"
@@ -260,12 +261,10 @@ void read_file(std::string const& file, Missing missing, Config& config,
 std::vector<std::string> toml_files(std::string const& folder, std::vector<Violation>& violations) {
     std::error_code error;
     std::vector<std::string> files;
-    std::filesystem::directory_iterator entry(folder, error);
-    for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error))
-        if (entry->path().extension() == ".toml") files.push_back(entry->path().string());
+    for (auto const& file : paths_in(folder, error))
+        if (file.extension() == ".toml") files.push_back(file.string());
     if (error && error != std::errc::no_such_file_or_directory)
         violations.push_back({folder, "can't be read: " + errno_name(error.value())});
-    std::ranges::sort(files);
     return files;
 }
 

@@ -49,7 +49,10 @@ Result<void> check_place(fs::path const& file) {
     std::error_code ignored;
     auto const status = fs::symlink_status(file, ignored);
     if (!fs::exists(status) || fs::is_regular_file(status)) return {};
-    return fail(Problem::kernel_refused, fmt::format("{} is not a plain file", file.string()));
+    return fail({Problem::kernel_refused,
+                 fmt::format("{} is not a plain file", file.string()),
+                 {},
+                 {{"lstat", "", fs::is_directory(status) ? "a folder" : "a link or a device"}}});
 }
 
 // Makes the folder's entry survive a power loss, too. If the file system can't sync a folder, the
@@ -75,14 +78,17 @@ std::optional<std::string> read_file(fs::path const& file) {
     }
 }
 
-std::vector<fs::path> paths_in(fs::path const& folder) {
-    std::error_code ignored;
+std::vector<fs::path> paths_in(fs::path const& folder, std::error_code& failed) {
     std::vector<fs::path> found;
-    for (fs::directory_iterator it(folder, ignored), end; !ignored && it != end;
-         it.increment(ignored))
+    for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed))
         found.push_back(it->path());
     std::ranges::sort(found);
     return found;
+}
+
+std::vector<fs::path> paths_in(fs::path const& folder) {
+    std::error_code ignored;
+    return paths_in(folder, ignored);
 }
 
 // The draft's name is unique, and its suffix is not one that services read in their folders.

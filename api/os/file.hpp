@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "api/types/problem.hpp"
@@ -17,7 +18,10 @@ namespace vfmgr {
 // Absent: it can't be read, and errno says why. A file of /proc or /sys is read to its end, too.
 [[nodiscard]] std::optional<std::string> read_file(std::filesystem::path const& file);
 
-// Returns the paths in a folder, sorted; none where it can't be read.
+// Returns the paths in a folder, sorted; sets `failed` where it can't be read to the end.
+[[nodiscard]] std::vector<std::filesystem::path> paths_in(std::filesystem::path const& folder,
+                                                          std::error_code& failed);
+// Returns those that can be read.
 [[nodiscard]] std::vector<std::filesystem::path> paths_in(std::filesystem::path const& folder);
 
 // Replaces the file, or leaves it as it was: writes a draft beside it, syncs and renames it.

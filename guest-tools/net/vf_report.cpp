@@ -87,15 +87,13 @@ Result<VfReport> load_file(fs::path const& file) {
 
 // Sorted; empty without a folder.
 Result<std::vector<fs::path>> files_in(fs::path const& folder) {
-    std::vector<fs::path> files;
     std::error_code failed;
-    for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed))
-        if (it->path().extension() == report_suffix &&
-            !it->path().filename().string().starts_with('.'))
-            files.push_back(it->path());
+    auto files = paths_in(folder, failed);
     if (failed && failed != std::errc::no_such_file_or_directory)
         return fail(folder_failed(folder, "open", failed));
-    std::ranges::sort(files);
+    std::erase_if(files, [](fs::path const& file) {
+        return file.extension() != report_suffix || file.filename().string().starts_with('.');
+    });
     return files;
 }
 

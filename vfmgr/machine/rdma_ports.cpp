@@ -153,9 +153,14 @@ std::vector<std::string> uppers_of(Machine const& machine, std::string_view netd
     std::vector<std::string> uppers;
     constexpr std::string_view folder = "/sys/class/net/";
     auto const end = fmt::format("/lower_{}", netdev);
-    for (auto const& [path, fact] : machine.facts.links)
-        if (path.starts_with(folder) && path.ends_with(end))
-            uppers.push_back(path.substr(folder.size(), path.size() - folder.size() - end.size()));
+    auto const& links = machine.facts.links;
+    for (auto at = links.lower_bound(folder); at != links.end() && at->first.starts_with(folder);
+         ++at) {
+        std::string_view const path = at->first;
+        if (path.ends_with(end))
+            uppers.emplace_back(
+                path.substr(folder.size(), path.size() - folder.size() - end.size()));
+    }
     return uppers;
 }
 

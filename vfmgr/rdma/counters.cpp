@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string_view>
 
+#include "api/os/file.hpp"
 #include "vfmgr/netlink/link.hpp"
 #include "vfmgr/netlink/qos.hpp"
 
@@ -161,9 +162,8 @@ namespace fs = std::filesystem;
 std::vector<std::string> stack_of(fs::path const& sysfs, std::string const& ifname) {
     constexpr std::string_view lower = "lower_";
     std::vector<std::string> stack{ifname};
-    std::error_code error;
-    for (auto const& entry : fs::directory_iterator(sysfs / "class/net" / ifname, error))
-        if (auto const name = entry.path().filename().string(); name.starts_with(lower))
+    for (auto const& entry : paths_in(sysfs / "class/net" / ifname))
+        if (auto const name = entry.filename().string(); name.starts_with(lower))
             stack.push_back(name.substr(lower.size()));
     return stack;
 }

@@ -130,7 +130,7 @@ int execute(SQLite::Database& db, char const* sql, Values const&... values) {
 // Brings the tables to this version's form, in one transaction for each version.
 [[nodiscard]] Result<void> migrate(Store::Impl& store);
 
-// Of api/types/json.hpp, which each .cpp includes that reads values.
+// api/types/json.hpp defines this; a .cpp that reads values includes it.
 template <class T>
 [[nodiscard]] Result<T> from_json_text(std::string_view text);
 

@@ -32,10 +32,7 @@ Result<void> leave_start_mark(std::string const& file, std::string const& store)
     if (failed) return mark_error(file, "written", {errno_cause("mkdir", failed.value())});
     auto const text = std::filesystem::absolute(store).string() + "\n";
     auto done = replace_file(file, text, 0644);
-    if (done) return done;
-    auto& causes = done.error().causes;
-    if (causes.empty()) causes.push_back({"lstat", "", done.error().detail});
-    return mark_error(file, "written", std::move(causes));
+    return done ? done : mark_error(file, "written", std::move(done.error().causes));
 }
 
 Result<std::optional<std::string>> read_start_mark(std::string const& file) {

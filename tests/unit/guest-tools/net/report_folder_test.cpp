@@ -201,6 +201,8 @@ TEST(ReplaceFile, LeavesNothingWhenItFails) {
         auto const replaced = replace_file(folder.file(name), "text", 0644);
         ASSERT_FALSE(replaced);
         EXPECT_THAT(replaced.error().detail, HasSubstr("not a plain file")) << name;
+        // For callers that have a detail of their own.
+        EXPECT_EQ(replaced.error().causes.size(), 1U) << name;
     }
     EXPECT_FALSE(replace_file(folder.file("gone/file"), "text", 0644));
     EXPECT_THAT(names_in(folder.path()), ElementsAre("busy", "link"));
