@@ -58,15 +58,15 @@ ibv_mr* refuse(int error_number) {
 ibv_mr* really(ibv_pd* pd, void* address, std::size_t bytes, std::uint64_t iova, unsigned access) {
     using Register = ibv_mr* (*)(ibv_pd*, void*, std::size_t, std::uint64_t, unsigned);
     static auto const next = reinterpret_cast<Register>(::dlsym(RTLD_NEXT, "ibv_reg_mr_iova2"));
-    return next(domain, address, bytes, iova, access);
+    return next(pd, address, bytes, iova, access);
 }
 
 // With "misplaced", a write to `address` by the returned key lands one page behind it.
 ibv_mr* register_gpus(ibv_pd* pd, std::uint64_t address, std::size_t bytes, unsigned access) {
     auto const shift = nic() == "misplaced" ? page_bytes : 0;
     auto* const place = reinterpret_cast<void*>(address + shift);
-    if (nic() == "leaky") really(domain, place, page_bytes, address, access);
-    return really(domain, place, bytes - shift, address, access);
+    if (nic() == "leaky") really(pd, place, page_bytes, address, access);
+    return really(pd, place, bytes - shift, address, access);
 }
 
 }  // namespace
@@ -75,14 +75,14 @@ extern "C" {
 
 ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, std::size_t bytes, std::uint64_t iova,
                          unsigned access) {
-    if (!is_gpus(address)) return really(domain, address, bytes, iova, access);
+    if (!is_gpus(address)) return really(pd, address, bytes, iova, access);
     if (!takes("peermem")) return refuse(EFAULT);
-    return register_gpus(domain, iova, bytes, access);
+    return register_gpus(pd, iova, bytes, access);
 }
 
 #undef ibv_reg_mr
 ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, std::size_t bytes, int access) {
-    return ibv_reg_mr_iova2(domain, address, bytes, reinterpret_cast<std::uintptr_t>(address),
+    return ibv_reg_mr_iova2(pd, address, bytes, reinterpret_cast<std::uintptr_t>(address),
                             static_cast<unsigned>(access));
 }
 
@@ -95,7 +95,7 @@ ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t bytes, s
     if (::lseek(descriptor, 0, SEEK_END) < 0) return refuse(EBADF);
     if (!is_gpus(reinterpret_cast<void const*>(iova))) return refuse(EINVAL);
     if (!vfmgr::standin::holds(descriptor, offset, bytes, iova)) return refuse(EINVAL);
-    return register_gpus(domain, iova, bytes, static_cast<unsigned>(access));
+    return register_gpus(pd, iova, bytes, static_cast<unsigned>(access));
 }
 
 }  // extern "C"
