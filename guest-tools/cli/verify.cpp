@@ -51,9 +51,10 @@ verify::GuestSession::OnTest on_test(Options const& options, std::string const& 
     };
 }
 
-// Tests that are named run in addition to the proofs, whatever the profile.
+// Tests that are named take the place of a profile's: they run after the proofs.
 Profile profile_of(verify::Selection const& selection) {
-    return selection.tests.empty() ? selection.profile : Profile::quick;
+    if (!selection.tests.empty()) return Profile::quick;
+    return selection.profile.value_or(Profile::default_);
 }
 
 // `configuring` is held while a netdev is configured: those of other VFs wait for their turn.

@@ -75,6 +75,10 @@ Result<void> check_options(std::vector<Measurement> const& all,
         return fail(Problem::invalid_request,
                     "a test runs for a number of messages or for a time, not for both",
                     "use either --messages or --seconds");
+    if (selection.profile && !selection.tests.empty())
+        return fail(Problem::invalid_request,
+                    "--profile chooses the tests, and tests are named already",
+                    "name tests, or use --profile");
     for (auto const& [part, option, is_chosen] : options_of(selection)) {
         if (!is_chosen) continue;
         if (selection.tests.empty())
@@ -163,7 +167,8 @@ Result<std::vector<Measurement>> select_tests(std::vector<Measurement> all,
         set_load(chosen.emplace_back(*found).load, selection);
     }
     VFMGR_CHECK(check_options(all, chosen, selection));
-    if (selection.tests.empty()) return measurements_of(std::move(all), selection.profile);
+    if (selection.tests.empty())
+        return measurements_of(std::move(all), selection.profile.value_or(Profile::default_));
     return chosen;
 }
 

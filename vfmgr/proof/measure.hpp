@@ -81,7 +81,7 @@ struct OwnRuns {
 // What a user chose to measure.
 struct Selection {
     std::vector<std::string> tests;  // empty: the profile's
-    Profile profile = Profile::default_;
+    std::optional<Profile> profile{};  // absent: default
     // Replace these parts of each named test's load; absent: the test's own.
     std::optional<std::uint32_t> message_bytes{}, depth{}, queue_pairs{};
     std::optional<std::uint64_t> messages{};
@@ -89,7 +89,8 @@ struct Selection {
 };
 
 // The chosen ones of `all`; of a profile: none in quick. Fails with invalid_request for a test that
-// does not exist, and for a part of the load that a test does not heed.
+// does not exist, for a part of the load that a test does not heed, and for a profile beside named
+// tests.
 [[nodiscard]] Result<std::vector<Measurement>> select_tests(std::vector<Measurement> all,
                                                             Selection const& selection);
 [[nodiscard]] std::vector<Measurement> measurements_of(std::vector<Measurement> all,

@@ -66,11 +66,11 @@ void expect_nccl_is_told(std::string const& xml, std::map<PciAddress, PciAddress
         read.emplace(function.placed.address(), std::move(function));
     ASSERT_EQ(read.size(), in_vm.size()) << xml;
     for (auto const& [pair, distance] : expected) {
-        auto const expected = in_nccls_words(pair, distance);
-        if (!expected) continue;
+        auto const nccls = in_nccls_words(pair, distance);
+        if (!nccls) continue;
         auto const& one = read.at(in_vm.at(pair.first));
         auto const& other = read.at(in_vm.at(pair.second));
-        EXPECT_EQ(enum_name(nccl_distance(one, other)), enum_name(*expected))
+        EXPECT_EQ(enum_name(nccl_distance(one, other)), enum_name(*nccls))
             << "NCCL is told so of " << to_string(pair.first) << " and " << to_string(pair.second);
     }
 }

@@ -275,7 +275,7 @@ TEST_F(ScheduleTest, TheStoreKnowsTheLastRunAfterARestart) {
     pass(1s);
     EXPECT_EQ(runs().count(id), 1U);
     bench->engine.control().wait([](Control::State& state) {
-        for (auto const& [id, run] : std::map(state.runs())) state.erase_run(id);
+        for (auto const& [attachment, run] : std::map(state.runs())) state.erase_run(attachment);
         return true;
     });
     open();

@@ -55,9 +55,9 @@ class CheckNeighbour : public test::TwoNetworks {
         ASSERT_TRUE(
             replace_neighbour(*socket_, {netdev("near0").ifindex, peer, mac}, test::soon()));
     }
-    static Result<void> checked(MacAddress const& vf_mac) {
+    static Result<void> checked(MacAddress const& permitted) {
         verify::SessionPermit permit;
-        permit.vf_mac = vf_mac;
+        permit.vf_mac = permitted;
         permit.peer_address = peer;
         permit.host_address = own;
         permit.host_netdev = "near0";

@@ -128,5 +128,10 @@ TEST(Selections, RefuseANumberAndATime) {
     EXPECT_THAT(refusal_of(both), HasSubstr("use either --messages or --seconds"));
 }
 
+TEST(Selections, RefuseAProfileBesideNamedTests) {
+    EXPECT_THAT(refusal_of({{"write_latency"}, Profile::deep}),
+                StartsWith("--profile chooses the tests, and tests are named already; "));
+}
+
 }  // namespace
 }  // namespace vfmgr::verify
