@@ -33,10 +33,11 @@ constexpr unsigned roce_v2_port = 4791;  // assigned by IANA; the same for rxe a
 // no full socket yet (nft_socket.c).
 //
 // The netdev table filters what a VM sends before the host's network stack reads it. It accepts
-// traffic from the VM's address to the responder's, and requests for the responder's MAC. So a VM
-// claims no foreign address by ARP, routes for no other host, and reaches no VLAN with a tag of its
-// own. A neighbour advertisement may name any address, whatever its sender; the host solicits no VM
-// (host_interface.cpp sets their MACs).
+// traffic from the VM's address to the responder's, requests for the responder's MAC, and ARP
+// probes (RFC 5227) for the VM's own address, by which vf-guest finds that the host has it, too. So
+// a VM claims no foreign address by ARP, routes for no other host, and reaches no VLAN with a tag
+// of its own. A neighbour advertisement may name any address, whatever its sender; the host
+// solicits no VM (host_interface.cpp sets their MACs).
 constexpr auto rules = R"(
 add table inet {table}
 add set inet {table} {interfaces} {{ type ifname; }}
@@ -72,11 +73,13 @@ add table netdev {table}
 add set netdev {table} {vms} {{ type ifname . ether_addr; }}
 add set netdev {table} {talks4} {{ type ifname . ether_addr . ipv4_addr . ipv4_addr; }}
 add set netdev {table} {talks6} {{ type ifname . ether_addr . ipv6_addr . ipv6_addr; }}
+add set netdev {table} {probes4} {{ type ifname . ether_addr . ipv4_addr; }}
 add set netdev {table} {asks6} {{ type ifname . ether_addr . ipv6_addr . ipv6_addr; }}
 add chain netdev {table} vm
 flush chain netdev {table} vm
 add rule netdev {table} vm ether type {{ 8021q, 8021ad }} drop
 add rule netdev {table} vm iifname . ether saddr . arp saddr ip . arp daddr ip @{talks4} accept
+add rule netdev {table} vm {probe} iifname . ether saddr . arp daddr ip @{probes4} accept
 add rule netdev {table} vm iifname . ether saddr . ip saddr . ip daddr @{talks4} accept
 add rule netdev {table} vm icmpv6 type nd-neighbor-advert drop
 add rule netdev {table} vm iifname . ether saddr . ip6 saddr . ip6 daddr @{talks6} accept
@@ -93,6 +96,7 @@ add rule netdev {table} {chain} iifname . ether saddr @{vms} goto vm
 
 constexpr auto peers4 = "peers4";
 constexpr auto peers6 = "peers6";
+constexpr auto probes4 = "probes4";
 // Destinations and sources of a VM's requests for the responder's MAC. Linux first asks from the
 // address it will send from, so a VM with a link-local address not made from its MAC (RFC 7217)
 // works too: later requests from there are dropped, and it starts over from its address.
@@ -104,10 +108,11 @@ std::string table_text() {
         rules, arg("table", nft::table), arg("interfaces", nft::interfaces),
         arg("v4", nft::addresses4), arg("v6", nft::addresses6), arg("vms", nft::vms),
         arg("peers4", peers4), arg("peers6", peers6), arg("talks4", nft::talks4),
-        arg("talks6", nft::talks6), arg("asks6", asks6), arg("roce", roce_v2_port),
-        arg("echo", responder_echo_port), arg("interop", perftest_port),
+        arg("talks6", nft::talks6), arg("probes4", probes4), arg("asks6", asks6),
+        arg("roce", roce_v2_port), arg("echo", responder_echo_port), arg("interop", perftest_port),
         arg("begins", "tcp flags & (syn | ack) == syn socket wildcard 0"),
         arg("goes_on", "tcp flags & syn != syn"),
+        arg("probe", "arp operation request arp saddr ip 0.0.0.0"),
         arg("errors", "{ destination-unreachable, packet-too-big }"),
         arg("neighbours", "{ nd-neighbor-solicit, nd-neighbor-advert }"),
         arg("asks", fmt::format("iifname . ether saddr . ip6 saddr . ip6 daddr @{}", asks6)));
@@ -191,7 +196,10 @@ Elements elements_of(FilteredVm const& vm) {
         element("inet", nft::vms, interface, mac), element("netdev", nft::vms, interface, mac),
         element("inet", v4 ? peers4 : peers6, interface, address),
         element("netdev", v4 ? nft::talks4 : nft::talks6, interface, mac, address, responder)};
-    if (v4) return all;
+    if (v4) {
+        all.push_back(element("netdev", probes4, interface, mac, address));
+        return all;
+    }
     for (auto const& from : {address, link_local(mac)})
         for (auto const& to : {responder, solicited_node(responder)})
             all.push_back(element("netdev", asks6, interface, mac, from, to));

@@ -83,6 +83,38 @@ class VmFilter : public test::Knocking {
         claim.add(tenants_mac().octets).add(ip(address).octets, 4);
         return claim.add(hosts_mac().octets).add(ip(asked).octets, 4);
     }
+    // "Who has `address`?", of nobody: a probe (RFC 5227).
+    [[nodiscard]] Octets arp_probe(std::string const& address) {
+        Octets probe;
+        probe.add(MacAddress{{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}.octets)
+            .add(tenants_mac().octets)
+            .add16(ETH_P_ARP);
+        probe.add16(1).add16(ETH_P_IP).add16(0x0604).add16(ARPOP_REQUEST);
+        probe.add(tenants_mac().octets).add(ip("0.0.0.0").octets, 4);
+        return probe.add(MacAddress{}.octets).add(ip(address).octets, 4);
+    }
+    // Sends the tenant's probe for `address`; returns the socket that its answer reaches.
+    [[nodiscard]] FileDescriptor probe(std::string const& address) {
+        enter(tenant);
+        FileDescriptor answers(
+            ::socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(ETH_P_ARP)));
+        enter(host);
+        put_on_wire(arp_probe(address));
+        return answers;
+    }
+    // Returns whether one of the packets that have arrived is the host's answer.
+    [[nodiscard]] bool is_answered(FileDescriptor const& answers, std::string const& address) {
+        Octets expected;
+        expected.add16(1).add16(ETH_P_IP).add16(0x0604).add16(ARPOP_REPLY);
+        expected.add(hosts_mac().octets).add(ip(address).octets, 4);
+        std::array<char, 64> packet{};
+        for (ssize_t got = 0; got >= 0;
+             got = ::recv(answers.get(), packet.data(), packet.size(), 0))
+            if (std::string_view(packet.data(), static_cast<std::size_t>(got))
+                    .starts_with(expected.bytes))
+                return true;
+        return false;
+    }
     // Two octets by UDP from the tenant's address to the responder's.
     [[nodiscard]] Octets tagged_knock(std::uint16_t vlan, std::uint16_t port) {
         auto const header = [&](std::uint16_t sum) {
@@ -240,6 +272,27 @@ TEST_F(VmFilter, NobodysAddressIsClaimed) {
     EXPECT_TRUE(believed("10.1.2.1", claim, "192.168.77.1")) << "as Linux takes it";
     perform(AddPeer{untagged, ip("192.168.77.9"), tenants_mac(), ip("192.168.77.1")});
     EXPECT_FALSE(believed("10.1.2.1", claim, "192.168.77.1"));
+}
+
+// vf-guest asks who else has the VM's address. A host that has it, too, is not reached otherwise,
+// and nothing would show why.
+TEST_F(VmFilter, AProbeForItsOwnAddressIsAnswered) {
+    auto const answered = [&](std::string const& address) {
+        auto const answers = probe(address);
+        // What was sent before has arrived by then.
+        EXPECT_THAT(heard("192.168.77.1", "192.168.77.1"), testing::Contains(roce));
+        return is_answered(answers, address);
+    };
+    perform(AddAddress{untagged, ip("192.168.77.1")});
+    EXPECT_TRUE(answered("10.1.2.3")) << "as Linux takes it";
+    perform(AddPeer{untagged, ip("192.168.77.9"), tenants_mac(), ip("192.168.77.1")});
+    EXPECT_FALSE(answered("10.1.2.3")) << "the host's other addresses are closed";
+    EXPECT_FALSE(answered("192.168.77.9")) << "nobody else has it";
+    // From now on the host ignores what comes from that address.
+    raise(*ours, "near0", {"192.168.77.9"});
+    auto const answers = probe("192.168.77.9");
+    EXPECT_EQ(await_readable(std::array{answers.get()}, soon()).value(), Readiness::readable);
+    EXPECT_TRUE(is_answered(answers, "192.168.77.9"));
 }
 
 // The same by IPv6, where it may advertise from its own address.
