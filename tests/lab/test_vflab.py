@@ -4,10 +4,11 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from vflab import disk, panic, parts, plan, qemu  # noqa: E402
+from vflab import disk, panic, parts, plan, qemu, runner  # noqa: E402
 from vflab.host import Result  # noqa: E402
 from vflab.paths import LAB, Lock  # noqa: E402
 from vflab.vm import VM  # noqa: E402
@@ -219,3 +220,19 @@ def test_a_scenario_says_which_nic_is_in_which_slot():
     assert nics(slots={"igb2": "port1", "igb": "port2"}) == [
         "igb,id=igb2,bus=port1,netdev=wire2,mac=" + qemu.SECOND_MAC,
         "igb,id=igb,bus=port2,netdev=wire,mac=" + qemu.PF_MAC]
+
+
+def test_what_a_scenario_may_keep_is_no_dirt_of_the_next(monkeypatch):
+    found = {("PF", "0000:01:00.0")}
+    monkeypatch.setattr(runner, "Observe",
+                        lambda host: SimpleNamespace(clean_state=lambda: set(found)))
+    one = runner.Runner(options=None)
+    one.machine = SimpleNamespace(console_text=lambda: "")
+    one.clean = set(found)
+    found.add(("PF", "0000:05:00.0"))
+
+    def after(*kept):
+        return one.after(SimpleNamespace(remove_vms=lambda: None, host=None, kept=set(kept)), [])
+    assert after() == ["the host is not clean, left behind: PF 0000:05:00.0"]
+    assert after(("PF", "0000:05:00.0")) == []
+    assert after() == []

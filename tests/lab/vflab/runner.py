@@ -172,6 +172,7 @@ class Runner:
             return [f"the host could not be checked afterwards: {error}"]
         left = [f"{kind} {what}" for kind, what in sorted(state - self.clean - lab.kept)]
         gone = [f"{kind} {what}" for kind, what in sorted(self.clean - state)]
+        self.clean |= state & lab.kept  # the next scenario of this boot finds it there
         dirty = []
         if left:
             dirty.append("the host is not clean, left behind: " + ", ".join(left))
