@@ -80,7 +80,7 @@ struct OwnRuns {
 
 // What a user chose to measure.
 struct Selection {
-    std::vector<std::string> tests;  // empty: the profile's
+    std::vector<std::string> tests;    // empty: the profile's
     std::optional<Profile> profile{};  // absent: default
     // Replace these parts of each named test's load; absent: the test's own.
     std::optional<std::uint32_t> message_bytes{}, depth{}, queue_pairs{};

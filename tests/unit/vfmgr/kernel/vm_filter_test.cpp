@@ -76,30 +76,22 @@ class VmFilter : public test::Knocking {
     [[nodiscard]] Octets frame(std::uint16_t type) {
         return Octets().add(hosts_mac().octets).add(tenants_mac().octets).add16(type);
     }
-    // "`address` is at my MAC", sent to the host that queries at `asked`.
-    [[nodiscard]] Octets arp_claim(std::string const& address, std::string const& asked) {
-        auto claim = frame(ETH_P_ARP);
-        claim.add16(1).add16(ETH_P_IP).add16(0x0604).add16(ARPOP_REPLY);
-        claim.add(tenants_mac().octets).add(ip(address).octets, 4);
-        return claim.add(hosts_mac().octets).add(ip(asked).octets, 4);
+    // From the tenant's MAC to the host's.
+    [[nodiscard]] Octets arp(std::uint16_t operation, std::string const& sender,
+                             std::string const& target) {
+        auto packet = frame(ETH_P_ARP);
+        packet.add16(1).add16(ETH_P_IP).add16(0x0604).add16(operation);
+        packet.add(tenants_mac().octets).add(ip(sender).octets, 4);
+        return packet.add(hosts_mac().octets).add(ip(target).octets, 4);
     }
-    // "Who has `address`?", of nobody: a probe (RFC 5227).
-    [[nodiscard]] Octets arp_probe(std::string const& address) {
-        Octets probe;
-        probe.add(MacAddress{{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}.octets)
-            .add(tenants_mac().octets)
-            .add16(ETH_P_ARP);
-        probe.add16(1).add16(ETH_P_IP).add16(0x0604).add16(ARPOP_REQUEST);
-        probe.add(tenants_mac().octets).add(ip("0.0.0.0").octets, 4);
-        return probe.add(MacAddress{}.octets).add(ip(address).octets, 4);
-    }
-    // Sends the tenant's probe for `address`; returns the socket that its answer reaches.
+    // Sends the tenant's probe for `address` (RFC 5227); returns the socket that its answer
+    // reaches.
     [[nodiscard]] FileDescriptor probe(std::string const& address) {
         enter(tenant);
         FileDescriptor answers(
             ::socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(ETH_P_ARP)));
         enter(host);
-        put_on_wire(arp_probe(address));
+        put_on_wire(arp(ARPOP_REQUEST, "0.0.0.0", address));
         return answers;
     }
     // Returns whether one of the packets that have arrived is the host's answer.
@@ -267,7 +259,7 @@ TEST_F(VmFilter, NothingIsForwarded) {
 TEST_F(VmFilter, NobodysAddressIsClaimed) {
     // It would keep a learned neighbour for that long.
     std::ofstream("/proc/sys/net/ipv4/neigh/near0/locktime") << "0";
-    auto const claim = arp_claim("10.1.2.1", "10.1.2.3");
+    auto const claim = arp(ARPOP_REPLY, "10.1.2.1", "10.1.2.3");
     perform(AddAddress{untagged, ip("192.168.77.1")});
     EXPECT_TRUE(believed("10.1.2.1", claim, "192.168.77.1")) << "as Linux takes it";
     perform(AddPeer{untagged, ip("192.168.77.9"), tenants_mac(), ip("192.168.77.1")});
