@@ -88,8 +88,7 @@ def other_ways(lab, product, vm, interface):
     lab.vfctl("pf", "set", product.pf, "--network", f"name=train,dscp={dscp}")
     for test in ("ud_ping", "cm_ping"):
         with Capture(lab, interface) as capture:
-            report = vm.run(f"vf-guest verify -o json {test}",
-                            timeout=240).json()[0]
+            report = vm.run(f"vf-guest verify -o json {test}", timeout=240).json()[0]
         made = next(one for one in report["tests"] if one["name"] == test)
         lab.check_equal((made["verdict"], report["dscp"]), ("pass", dscp), f"{test}: {made}")
         found = judge_packets(lab, capture, ROCE, dscp, f"run with {test}")

@@ -170,9 +170,9 @@ class Runner:
             state = Observe(lab.host).clean_state()
         except (AssertionError, LabError) as error:
             return [f"the host could not be checked afterwards: {error}"]
-        left = [f"{kind} {what}" for kind, what in sorted(state - self.clean - lab.kept)]
-        gone = [f"{kind} {what}" for kind, what in sorted(self.clean - state)]
         self.clean |= state & lab.kept  # the next scenario of this boot finds it there
+        left = [f"{kind} {what}" for kind, what in sorted(state - self.clean)]
+        gone = [f"{kind} {what}" for kind, what in sorted(self.clean - state)]
         dirty = []
         if left:
             dirty.append("the host is not clean, left behind: " + ", ".join(left))
