@@ -13,10 +13,7 @@
 #include <array>
 #include <charconv>
 #include <cstring>
-#include <future>
-#include <memory>
 #include <optional>
-#include <thread>
 
 #include "api/os/process.hpp"
 #include "vfmgr/kernel/in_use.hpp"
@@ -248,19 +245,20 @@ Result<FileDescriptor> worker_program() {
 }
 
 void await_predecessor(fs::path const& locks, KernelSubject const& subject, Deadline deadline) {
-    FileDescriptor lock(::open(lock_file(locks, subject).c_str(), O_RDONLY | O_CLOEXEC));
-    if (!lock) return;
-    // Waits for the lock, not for the process that the file names: a program that the worker
-    // started may outlive it. flock() takes no deadline, so a thread waits until the holder ends.
-    auto free = std::make_shared<std::promise<void>>();
-    auto const freed = free->get_future();
-    std::thread([free, lock = std::move(lock)]() mutable {
-        while (::flock(lock.get(), LOCK_SH) != 0 && errno == EINTR) {
-        }
-        lock.reset();
-        free->set_value();
-    }).detach();
-    static_cast<void>(freed.wait_until(deadline));
+    FileDescriptor const lock(::open(lock_file(locks, subject).c_str(), O_RDONLY | O_CLOEXEC));
+    if (!lock || ::flock(lock.get(), LOCK_SH | LOCK_NB) == 0) return;
+    // Waits for the lock, not only for the process that the file names: a program that the worker
+    // started may outlive it. flock() takes no deadline, so flock(1) waits in it, and does not
+    // outlive this call: what waits on would get the lock later, and refuse it to a new worker.
+    constexpr int waited_for = 3;
+    FileDescriptor const given(::fcntl(lock.get(), F_DUPFD_CLOEXEC, waited_for + 1));
+    auto const waiting = spawn({.arguments = {"flock", "--shared", std::to_string(waited_for)},
+                                .descriptors = {{given.get(), waited_for}},
+                                .close_from = waited_for + 1});
+    if (waiting)
+        static_cast<void>(end_by(*waiting, deadline));
+    else
+        static_cast<void>(await_end_of(pid_in(lock.get()), deadline));
 }
 
 Result<WorkerProcess> start_worker(WorkerFiles const& files, KernelSubject const& subject) {

@@ -92,8 +92,10 @@ TEST(LockPf, IsHeldByTheWorkerAsLongAsItLives) {
     EXPECT_TRUE(lock_subject(folder.path(), PciAddress{0, 2, 0, 0})) << "another PF";
     EXPECT_TRUE(lock_subject(folder.path(), HostNetwork{})) << "the host's network";
     auto const began = std::chrono::steady_clock::now();
+    auto const threads = entries("/proc/self/task").size();
     await_predecessor(folder.path(), pf, in(50ms));
     EXPECT_GE(std::chrono::steady_clock::now() - began, 50ms) << "its end is waited for";
+    EXPECT_EQ(entries("/proc/self/task").size(), threads) << "a thread left behind takes the lock";
     process->kill();
     await_predecessor(folder.path(), pf, in(10s));
     // The kernel closes its descriptors before its end is visible.
