@@ -351,7 +351,7 @@ template <class T>
 [[nodiscard]] std::string to_json_text(nlohmann::json const& document);
 
 template <class T>
-[[nodiscard]] Result<T> from_json_text(std::string_view text) {
+Result<T> from_json_text(std::string_view text) {
     VFMGR_TRY(auto in, parse_json(text));
     return from_json_document<T>(in);
 }

@@ -6,12 +6,15 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tl/expected.hpp>
 #include <type_traits>
 #include <vector>
 
 namespace vfmgr {
 
 class JsonReader;
+struct Error;
 
 // Both are made from `fields(f, value)`, a template in T's .cpp that names each member once, and
 // from `check(reader, value)`, if there is one: rules between members, or values made from several.
@@ -26,6 +29,10 @@ struct Json {
 // Types whose members have names. The others (PciAddress, Step) write and read themselves.
 template <class T>
 concept Described = std::is_class_v<T> && std::is_aggregate_v<T>;
+
+// json.hpp defines this; a .cpp that reads values includes it.
+template <class T>
+[[nodiscard]] tl::expected<T, Error> from_json_text(std::string_view text);
 
 // The answer that lists values: {"items": […], "next": null}.
 template <class T>

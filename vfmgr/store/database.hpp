@@ -130,10 +130,6 @@ int execute(SQLite::Database& db, char const* sql, Values const&... values) {
 // Brings the tables to this version's form, in one transaction for each version.
 [[nodiscard]] Result<void> migrate(Store::Impl& store);
 
-// api/types/json.hpp defines this; a .cpp that reads values includes it.
-template <class T>
-[[nodiscard]] Result<T> from_json_text(std::string_view text);
-
 // Reads a value from the JSON text of a column. `what` names the row in the error: "attachment
 // 3f9c2b1d".
 template <class T>
