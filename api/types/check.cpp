@@ -29,6 +29,7 @@ void fields(F& f, V& finding) {
     f.value("detail", finding.detail);
     f.value("evidence", finding.evidence);
     f.nullable("remedy", finding.remedy);
+    f.nullable("caused_by", finding.caused_by);
 }
 
 template <class F, Of<CheckReport> V>

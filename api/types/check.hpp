@@ -52,6 +52,8 @@ struct Finding {
     std::string detail;  // one sentence
     std::vector<Evidence> evidence{};
     std::optional<Remedy> remedy{};  // for failed and warning
+    std::optional<std::string>
+        caused_by{};  // the finding that explains it: "log.pcie 0000:3b:00.0"
 };
 
 enum class CheckedMachine { host, guest };
@@ -60,7 +62,7 @@ struct CheckReport {
     CheckedMachine machine = CheckedMachine::host;
     Time collected_at{};
     std::string kernel;             // release; empty if unknown
-    std::vector<Finding> findings;  // in the rules' order
+    std::vector<Finding> findings;  // in the rules' order; what another explains is last
 };
 
 // Returns the worst result: `failed` before `warning` before the rest.

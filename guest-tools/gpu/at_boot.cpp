@@ -165,9 +165,9 @@ AtBoot choose_at_boot(checks::Machine const& machine, std::string const& module)
         return {BootBy::unit,
                 "akmods builds NVIDIA's modules while the machine starts: "
                 "modules-load.d would come too early"};
-    if (machine.units) {
-        auto const unit = machine.units->find("openibd.service");
-        if (unit != machine.units->end() && unit->second.file == "enabled")
+    if (machine.units()) {
+        auto const unit = machine.units()->find("openibd.service");
+        if (unit != machine.units()->end() && unit->second.file == "enabled")
             return {BootBy::unit,
                     "openibd.service replaces the RDMA stack while the machine "
                     "starts: modules-load.d may come too early"};

@@ -156,10 +156,10 @@ GpuInfo join(GpuInfo info, checks::Machine const& machine) {
 
 void measure_from(checks::Machine const& machine, std::string_view netdev,
                   std::vector<GpuInfo>& gpus) {
-    if (!machine.netdevs) return;
-    auto const found = std::ranges::find(*machine.netdevs, netdev, &checks::MachineNetdev::name);
-    if (found == machine.netdevs->end() || !found->pci) return;
-    auto const* const nic = checks::find_pci(machine, *found->pci);
+    if (!machine.netdevs()) return;
+    auto const found = std::ranges::find(*machine.netdevs(), netdev, &checks::MachineNetdev::name);
+    if (found == machine.netdevs()->end() || !found->pci()) return;
+    auto const* const nic = checks::find_pci(machine, *found->pci());
     if (nic == nullptr) return;
     for (auto& gpu : gpus)
         if (auto const* const device = checks::find_pci(machine, gpu.pci)) {
@@ -197,7 +197,7 @@ Result<FoundGpus> find_gpus(checks::Machine const& machine) {
     auto cuda = Cuda::open();
     if (!cuda) {
         // Without a GPU, a missing library is no fault.
-        if (machine.pci && checks::own_gpus(machine).empty())
+        if (machine.pci() && checks::own_gpus(machine).empty())
             return fail(Problem::not_found, "there is no NVIDIA GPU that this machine uses itself",
                         "attach one to this VM; vf-guest rdma lists its NICs");
         return fail(std::move(cuda.error()));

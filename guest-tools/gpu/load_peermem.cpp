@@ -29,7 +29,7 @@ bool same_module(std::string_view one, std::string_view other) {
 // "install nvidia-peermem /bin/false": modprobe runs that instead of loading the module.
 void check_rules(checks::Machine const& machine, std::string const& module,
                  std::vector<Finding>& hindrances) {
-    for (auto const& [path, fact] : machine.facts.files) {
+    for (auto const& [path, fact] : machine.facts.unnoted().files) {
         if (path.find("/modprobe.d/") == path.npos) continue;
         for (std::string_view rest = fact.bytes; !rest.empty();) {
             auto const line = checks::take_line(rest);
@@ -50,8 +50,8 @@ void check_rules(checks::Machine const& machine, std::string const& module,
 
 void check_parameters(checks::Machine const& machine, std::string const& module,
                       std::vector<Finding>& hindrances) {
-    if (!machine.parameters) return;
-    auto const* const list = checks::find_parameter(*machine.parameters, "module_blacklist");
+    if (!machine.parameters()) return;
+    auto const* const list = checks::find_parameter(*machine.parameters(), "module_blacklist");
     if (!list) return;
     for (std::string_view rest = list->value; !rest.empty();)
         if (same_module(checks::take_part(rest, ','), module))
@@ -201,7 +201,8 @@ PeermemPlan plan_now(Places const& places, PeermemOptions options) {
 Result<PeermemPlan> await_plan(Places const& places, PeermemOptions options,
                                std::optional<Deadline> wait_until,
                                std::function<void(std::string const&)> const& report) {
-    auto const release = checks::read_machine(collect_facts(places)).release;
+    auto const facts = collect_facts(places);
+    auto const release = checks::read_machine(facts).release();
     VFMGR_TRY(auto watch, ModuleWatch::open(places.root, release));
     auto plan = plan_now(places, options);
     std::vector<Awaited> reported;
@@ -222,14 +223,14 @@ Result<PeermemPlan> await_plan(Places const& places, PeermemOptions options,
 // Returns the log lines that are new since then. Their clock is the kernel's.
 std::vector<std::string> logged_since(double seconds, checks::Machine const& machine) {
     std::vector<std::string> lines;
-    if (!machine.log) return lines;
-    for (auto const& line : machine.log->lines)
+    if (!machine.log()) return lines;
+    for (auto const& line : machine.log()->lines)
         if (line.seconds > seconds) lines.emplace_back(line.text);
     return lines;
 }
 
 double end_of_log(checks::Machine const& machine) {
-    return machine.log && !machine.log->lines.empty() ? machine.log->lines.back().seconds : 0;
+    return machine.log() && !machine.log()->lines.empty() ? machine.log()->lines.back().seconds : 0;
 }
 
 std::optional<Finding> load(Places const& places, std::string const& module) {

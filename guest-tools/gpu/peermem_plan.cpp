@@ -65,7 +65,7 @@ void check_driver(Machine const& machine, PeermemPlan& plan) {
     if (module_loaded(machine, "nvidia")) {
         auto const gpus = checks::own_gpus(machine);
         bool const has_one =
-            std::ranges::any_of(gpus, [](auto const* gpu) { return gpu->driver == "nvidia"; });
+            std::ranges::any_of(gpus, [](auto const* gpu) { return gpu->driver() == "nvidia"; });
         // It is the same while the driver starts.
         if (!has_one) await("nvidia is loaded but has no GPU (dmesg | grep NVRM says why)");
         return;
@@ -75,7 +75,7 @@ void check_driver(Machine const& machine, PeermemPlan& plan) {
     if (checks::runs_kubelet(machine))
         return await("the GPU operator's container has not loaded nvidia");
     if (checks::is_built_at_boot(machine))
-        return await(fmt::format("akmods has not built nvidia for kernel {}", machine.release));
+        return await(fmt::format("akmods has not built nvidia for kernel {}", machine.release()));
     // One finding is enough for several GPUs without a driver.
     auto findings = checks::judge_gpu_driver(machine);
     auto const bad = std::ranges::find_if(findings, is_bad);
@@ -90,7 +90,7 @@ void check_driver(Machine const& machine, PeermemPlan& plan) {
 
 // Whether the installed stack has what the loaded one lacks: openibd has yet to replace it.
 bool peers_are_installed(Machine const& machine) {
-    auto const path = fmt::format("/lib/modules/{}/modules.symbols", machine.release);
+    auto const path = fmt::format("/lib/modules/{}/modules.symbols", machine.release());
     return machine.facts.text(path).value_or("").find("symbol:ib_register_peer_memory_client ") !=
            std::string_view::npos;
 }
@@ -120,7 +120,7 @@ void check_rdma(Machine const& machine, checks::Peermem const& peermem, PeermemP
 // "5.15.0-125-generic": kernels for which DKMS has built NVIDIA's modules.
 std::string built_for(Machine const& machine) {
     std::string kernels;
-    for (auto const& [path, folder] : machine.facts.folders) {
+    for (auto const& [path, folder] : machine.facts.unnoted().folders) {
         if (!checks::matches("/var/lib/dkms/nvidia/*", path) || folder.error != 0) continue;
         for (auto const& name : folder.names)
             if (name != "source" && name != "build" && !name.starts_with("kernel-"))
@@ -142,7 +142,7 @@ Finding absent(Machine const& machine, checks::Peermem const& peermem) {
                          peermem.evidence);
     auto const others = built_for(machine);
     return failed_by("gpu.peermem",
-                     fmt::format("there is no nvidia-peermem for kernel {}{}", machine.release,
+                     fmt::format("there is no nvidia-peermem for kernel {}{}", machine.release(),
                                  others.empty() ? "" : "; it is built for " + others),
                      checks::rebuild_nvidia(machine), peermem.evidence);
 }
@@ -247,10 +247,11 @@ Finding failed_by(std::string rule, std::string detail, Remedy remedy,
 }
 
 PeermemPlan peermem_plan(Machine const& machine, PeermemOptions options) {
-    if (!machine.pci) {
+    if (!machine.pci()) {
         PeermemPlan plan;
         plan.module = "nvidia-peermem";
-        plan.hindrances.push_back(of_rule("gpu.driver", checks::unknown("", machine.pci.error())));
+        plan.hindrances.push_back(
+            of_rule("gpu.driver", checks::unknown("", machine.pci().error())));
         return decided(std::move(plan));
     }
     auto const gpus = checks::own_gpus(machine);

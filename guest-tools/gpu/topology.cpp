@@ -120,11 +120,11 @@ std::optional<std::string> path_here(std::string_view target) {
 
 std::vector<PlacedFunction> placed(checks::Machine const& vm, HostTopology const& host_topology) {
     std::vector<PlacedFunction> functions;
-    if (!vm.pci) return functions;
-    for (auto const& device : *vm.pci) {
+    if (!vm.pci()) return functions;
+    for (auto const& device : *vm.pci()) {
         if (!checks::is_network(device) && !checks::is_nvidia_gpu(device)) continue;
         if (auto const* const found = find_function(host_topology, path_of(vm, device.address)))
-            functions.push_back({device.address, device.class_code, found->host});
+            functions.push_back({device.address, device.class_code(), found->host});
     }
     return functions;
 }

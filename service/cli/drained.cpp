@@ -82,14 +82,14 @@ Result<Names> attached(Options const& options, DrainSources const& sources) {
 
 Result<Names> held_by_processes(checks::Facts const& facts) {
     auto const machine = checks::read_machine(facts);
-    if (!machine.vfio_holders)
+    if (!machine.vfio_holders())
         return fail(
             Problem::vf_in_use,
             fmt::format("it is not known which processes hold VFs, so any VF may be in use: {}",
-                        checks::to_string(machine.vfio_holders.error())),
+                        checks::to_string(machine.vfio_holders().error())),
             "run it as root");
     Names names;
-    for (auto const& holding : *machine.vfio_holders)
+    for (auto const& holding : *machine.vfio_holders())
         names.insert(printable(holding.vm.empty() ? "process " + holding.process : holding.vm));
     return names;
 }

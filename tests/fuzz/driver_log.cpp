@@ -30,6 +30,20 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
         if (auto const watts = parse_slot_power(said->text)) require(*watts >= 0);
         if (auto const severity = parse_health_severity(said->text)) require(*severity >= 0);
     }
+    if (auto const said = parse_device_line(line)) {
+        require_inside(line, said->driver);
+        require_inside(line, said->text);
+        require(!said->driver.empty());
+        if (auto const refused = parse_refused_command(said->text)) {
+            require_inside(line, refused->command);
+            require_inside(line, refused->syndrome);
+            require(line.find("failed, status ") != line.npos);
+        }
+    }
+    if (auto const failure = parse_probe_failure(line)) {
+        require_inside(line, failure->driver);
+        require(failure->error >= 0 && line.find("failed with error -") != line.npos);
+    }
     if (auto const said = parse_symbol_line(line)) {
         require_inside(line, said->module);
         require_inside(line, said->symbol);

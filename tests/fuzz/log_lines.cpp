@@ -8,7 +8,7 @@
 #include <string>
 
 #include "tests/fuzz/require.hpp"
-#include "vfmgr/machine/driver_log.hpp"
+#include "vfmgr/machine/log_lines.hpp"
 
 namespace {
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "vfmgr/checks/causes.hpp"
+#include "vfmgr/checks/claims.hpp"
 #include "vfmgr/machine/nic.hpp"
 
 namespace vfmgr::checks {
@@ -14,8 +16,8 @@ std::vector<Symptom> const& all_symptoms() {
         {"no-vfs",
          "VFs are not created",
          AppliesTo::host,
-         {"sriov.firmware", "sriov.capable", "sriov.resources", "sriov.owner", "cpu.virtualisation",
-          "iommu.enabled"}},
+         {"log.crash", "log.pcie", "sriov.firmware", "sriov.capable", "sriov.resources",
+          "sriov.owner", "cpu.virtualisation", "iommu.enabled"}},
         {"vm-no-vf",
          "the VM can't see the VF",
          AppliesTo::host,
@@ -25,10 +27,12 @@ std::vector<Symptom> const& all_symptoms() {
         {"rdma-fails",
          "RDMA connections fail",
          AppliesTo::both,
-         {"stack.secure_boot", "stack.driver", "stack.core", "stack.symbols", "stack.ofed",
-          "port.link_layer", "port.pf_down", "port.state", "port.cable", "port.subnet_manager",
-          "soft_rdma.link", "port.gids", "port.mtu", "memory.locked", "qos.pfc", "port.counters",
-          "log.mlx5", "log.iommu_fault"}},
+         {"log.crash",      "log.pcie",      "stack.secure_boot", "stack.driver",
+          "stack.core",     "stack.symbols", "stack.ofed",        "port.link_layer",
+          "port.pf_down",   "port.state",    "port.cable",        "port.subnet_manager",
+          "soft_rdma.link", "port.gids",     "port.mtu",          "memory.locked",
+          "qos.pfc",        "port.counters", "log.mlx5",          "log.nic",
+          "log.iommu_fault"}},
         {"softroce",
          "SoftRoCE is not working",
          AppliesTo::both,
@@ -37,7 +41,7 @@ std::vector<Symptom> const& all_symptoms() {
         {"vf-slow",
          "the VF is slow",
          AppliesTo::both,
-         {"pci.link", "port.speed", "port.mtu", "port.cable", "qos.pfc", "qos.dscp",
+         {"log.pcie", "pci.link", "port.speed", "port.mtu", "port.cable", "qos.pfc", "qos.dscp",
           "port.counters", "memory.numa", "gpu.topology", "log.mlx5"}},
         {"peermem-wont-load",
          "nvidia-peermem won't load",
@@ -56,17 +60,17 @@ bool applies(AppliesTo to, CheckedMachine machine) {
 
 // No device is bound to a VFIO driver, so no process can hold one.
 bool has_no_vfio_devices(Machine const& machine) {
-    return machine.pci && std::ranges::none_of(*machine.pci, on_vfio);
+    return machine.pci() && std::ranges::none_of(*machine.pci(), on_vfio);
 }
 
 // VMs and processes that hold a VF; what can't be read counts as held.
 std::vector<std::string> holders_of(Machine const& machine) {
     if (machine.kind == CheckedMachine::guest) return {};
-    if (!machine.vfio_holders && has_no_vfio_devices(machine)) return {};
-    if (!machine.vfio_holders)
-        return {fmt::format("unknown: {}", to_string(machine.vfio_holders.error()))};
+    if (!machine.vfio_holders() && has_no_vfio_devices(machine)) return {};
+    if (!machine.vfio_holders())
+        return {fmt::format("unknown: {}", to_string(machine.vfio_holders().error()))};
     std::set<std::string> names;
-    for (auto const& holding : *machine.vfio_holders)
+    for (auto const& holding : *machine.vfio_holders())
         names.insert(holding.vm.empty() ? "process " + holding.process : holding.vm);
     return {names.begin(), names.end()};
 }
@@ -80,65 +84,25 @@ void hold_back(Remedy& remedy, std::vector<std::string> const& holders) {
     remedy.drain = holders;
 }
 
-std::string_view sentence_of(BlastRadius blast_radius) {
-    switch (blast_radius) {
-        case BlastRadius::none:
-            return "";
-        case BlastRadius::netdev:
-            return "interrupts its traffic for a moment";
-        case BlastRadius::host:
-            return "disturbs every VF and RDMA device of this machine";
-        case BlastRadius::reboot:
-            return "needs a reboot";
-    }
-    return "";
-}
-
-std::string describe(Remedy const& remedy) {
-    std::string text;
-    if (!remedy.note.empty()) text += fmt::format("      {}\n", remedy.note);
-    for (auto const& command : remedy.commands) text += fmt::format("      $ {}\n", command);
-    if (auto const sentence = sentence_of(remedy.blast_radius); !sentence.empty())
-        text += fmt::format("      ({})\n", sentence);
-    if (!remedy.drain.empty())
-        text += fmt::format("      first free the VFs of: {}\n", fmt::join(remedy.drain, ", "));
-    return text;
-}
-
-// Indents further lines of a file below the first.
-std::string in_lines(std::string_view text) {
-    std::string lines;
-    for (char const byte : text)
-        lines += byte == '\n' ? std::string("\n        ") : std::string(1, byte);
-    return lines;
-}
-
-std::string describe(Finding const& finding) {
-    auto text = fmt::format("{:<8} {}{}{}: {}\n", enum_name(finding.result), finding.rule,
-                            finding.subject.empty() ? "" : " ", finding.subject, finding.detail);
-    for (auto const& evidence : finding.evidence)
-        text += fmt::format("      {}: {}\n", evidence.source, in_lines(evidence.text));
-    return finding.remedy ? text + describe(*finding.remedy) : text;
-}
-
-bool good(Finding const& finding) {
-    return finding.result == CheckResult::ok || finding.result == CheckResult::not_applicable;
-}
-
 }  // namespace
 
 CheckReport diagnose(Facts const& facts, std::span<Rule const> rules) {
     auto const machine = read_machine(facts);
     auto const holders = holders_of(machine);
-    CheckReport report{facts.machine, facts.collected_at, machine.release, {}};
+    static_cast<void>(machine.reads->take());
+    CheckReport report{facts.machine, facts.collected_at, machine.release.peek(), {}};
     for (auto const& rule : rules) {
         if (!applies(rule.applies, facts.machine)) continue;
-        for (auto& finding : rule.judge(machine)) {
+        auto findings = rule.judge(machine);
+        limit_claims(machine, rule.rests_on, machine.reads->take(), findings);
+        for (auto& finding : findings) {
             finding.rule = rule.id;
-            if (finding.remedy) hold_back(*finding.remedy, holders);
             report.findings.push_back(std::move(finding));
         }
     }
+    explain(machine, report.findings);
+    for (auto& finding : report.findings)
+        if (finding.remedy) hold_back(*finding.remedy, holders);
     return report;
 }
 
@@ -155,21 +119,6 @@ CheckReport narrow(CheckReport const& report, Symptom const& symptom) {
         if (cause) break;
     }
     return narrowed;
-}
-
-std::string describe(CheckReport const& report, Verbosity verbosity) {
-    std::string text;
-    std::string summary;
-    // Sorts the worst first; equals stay in the rules' order.
-    for (auto const& [result, name] : enum_names<CheckResult>) {
-        auto const is_such = [&](Finding const& one) { return one.result == result; };
-        auto const count = std::ranges::count_if(report.findings, is_such);
-        if (count == 0) continue;
-        summary += fmt::format("{}{} {}", summary.empty() ? "" : ", ", count, name);
-        for (auto const& finding : report.findings)
-            if (is_such(finding) && (verbosity.all || !good(finding))) text += describe(finding);
-    }
-    return text + (summary.empty() ? "no checks" : summary) + "\n";
 }
 
 }  // namespace vfmgr::checks

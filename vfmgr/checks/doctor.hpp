@@ -26,9 +26,10 @@ struct Symptom {
 // If none fails, returns all of them, warnings too.
 [[nodiscard]] CheckReport narrow(CheckReport const& report, Symptom const& symptom);
 
-// Output for people: failures first, then warnings and unknowns; what passes in one line each.
+// Output for people: failures first, then warnings, each with what to type; devices with the same
+// fault together; the unknown in one line.
 struct Verbosity {
-    bool all = false;  // what is ok and not applicable, too
+    bool all = false;  // every unknown, what is ok and what is not applicable, too
 };
 [[nodiscard]] std::string describe(CheckReport const& report, Verbosity verbosity);
 

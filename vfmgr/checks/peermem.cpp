@@ -41,7 +41,7 @@ std::optional<bool> peers_offered(Machine const& machine, std::vector<Evidence>&
                                                     : fmt::format("no {}", peer_symbol)});
         return owner.has_value();
     }
-    auto const path = fmt::format("/lib/modules/{}/modules.symbols", machine.release);
+    auto const path = fmt::format("/lib/modules/{}/modules.symbols", machine.release());
     auto const exported = machine.facts.text(path);
     if (!exported) return std::nullopt;
     bool const there = contains(*exported, fmt::format("symbol:{} ", peer_symbol));
@@ -51,27 +51,31 @@ std::optional<bool> peers_offered(Machine const& machine, std::vector<Evidence>&
 
 // The symbol's version in the headers of the stack that the module was to be built for.
 std::optional<std::uint32_t> version_offered(Machine const& machine, std::string& path) {
-    for (auto const& [name, fact] : machine.facts.files) {
-        if (!name.ends_with("/Module.symvers") || fact.error != 0) continue;
-        if (!name.starts_with("/usr/src/ofa_kernel/")) continue;
-        path = name;
-        if (auto const version = find_symbol_version(fact.bytes, peer_symbol)) return version;
-    }
-    path = fmt::format("/lib/modules/{}/build/Module.symvers", machine.release);
+    auto const patterns = {
+        std::string("/usr/src/ofa_kernel/default/Module.symvers"),
+        fmt::format("/usr/src/ofa_kernel/{}/Module.symvers", machine.release()),
+        fmt::format("/usr/src/ofa_kernel/*/{}/Module.symvers", machine.release())};
+    for (auto const& pattern : patterns)
+        for (auto const& [name, fact] : machine.facts.files(pattern)) {
+            path = name;
+            if (auto const version = find_symbol_version(fact->bytes, peer_symbol)) return version;
+        }
+    path = fmt::format("/lib/modules/{}/build/Module.symvers", machine.release());
     return find_symbol_version(machine.facts.text(path).value_or(""), peer_symbol);
 }
 
 // Returns the symbols that nvidia-peermem's file needs, by name and version.
 CommandFact const* asked_for(Machine const& machine) {
-    for (auto const& [line, fact] : machine.facts.commands)
-        if (line.starts_with("modprobe --dump-modversions ") && fact.error == 0 &&
-            fact.exit_status == 0)
-            return &fact;
+    for (auto const& [line, fact] : machine.facts.unnoted().commands) {
+        if (!line.starts_with("modprobe --dump-modversions ")) continue;
+        auto const answer = machine.facts.command(line);
+        if (answer && (*answer)->exit_status == 0) return *answer;
+    }
     return nullptr;
 }
 
 PeermemBuild build_of(Machine const& machine, std::vector<Evidence>& evidence) {
-    auto const path = fmt::format("/lib/modules/{}/modules.dep", machine.release);
+    auto const path = fmt::format("/lib/modules/{}/modules.dep", machine.release());
     auto const listed = machine.facts.text(path);
     if (!listed) return PeermemBuild::unknown;
     auto const file = find_module(*listed, "nvidia_peermem");
@@ -93,11 +97,14 @@ PeermemBuild build_of(Machine const& machine, std::vector<Evidence>& evidence) {
             evidence.push_back({symvers, fmt::format("{} {:#010x}", peer_symbol, *offered)});
             evidence.push_back(
                 {std::string(file->path), fmt::format("expects {:#010x}", *expected)});
-            return expected == offered ? PeermemBuild::fits : PeermemBuild::other_stack;
+            if (expected == offered) return PeermemBuild::fits;
+            // The headers that it was built with may be those that could not be read.
+            return machine.reads->first() ? PeermemBuild::unknown : PeermemBuild::other_stack;
         }
     }
     // depmod lists the exporters of what a module uses: without ib_core it uses no peer memory.
     auto const in_core = [](auto const one) { return contains(one, "/ib_core.ko"); };
+    if (machine.reads->first()) return PeermemBuild::unknown;
     if (std::ranges::none_of(file->needs, in_core)) {
         evidence.push_back(
             {path, fmt::format("{} needs {}", file->path, fmt::join(file->needs, " "))});
@@ -125,14 +132,14 @@ std::vector<PciDevice const*> own_gpus(Machine const& machine) {
 bool surely_offers_gpudirect(Machine const& machine) {
     constexpr std::uint32_t without_display = 0x0302;  // "3D controller"
     return std::ranges::any_of(own_gpus(machine), [](auto const* gpu) {
-        return gpu->class_code >> 8U == without_display;
+        return gpu->class_code() >> 8U == without_display;
     });
 }
 
 bool has_rdma_nic(Machine const& machine) {
     if (!own_connectx(machine).empty()) return true;
-    return machine.pci && std::ranges::any_of(*machine.pci, [](auto const& device) {
-               return is_network(device) && !device.rdma_devices.empty();
+    return machine.pci() && std::ranges::any_of(*machine.pci(), [](auto const& device) {
+               return is_network(device) && !device.rdma_devices().empty();
            });
 }
 
@@ -166,15 +173,15 @@ DmaBuf judge_dma_buf(Machine const& machine) {
                                      driver->version)};
     if (driver->branch < branch_min)
         return {Can::no, fmt::format("NVIDIA's driver {} is older than 515", driver->version)};
-    auto const release = release_is_at_least(machine.release, kernel_major, kernel_minor);
+    auto const release = release_is_at_least(machine.release(), kernel_major, kernel_minor);
     if (!release) return {Can::unknown, "the kernel's release can't be parsed"};
     // RHEL 8 has newer RDMA drivers in an old kernel.
-    if (!*release && contains(machine.release, ".el8"))
+    if (!*release && contains(machine.release(), ".el8"))
         return {Can::unknown, "this kernel may have it backported: only a test shows it"};
-    if (!*release) return {Can::no, fmt::format("kernel {} is older than 5.12", machine.release)};
+    if (!*release) return {Can::no, fmt::format("kernel {} is older than 5.12", machine.release())};
     auto const note = option_note(machine, "CONFIG_PCI_P2PDMA");
     return {Can::yes,
-            fmt::format("kernel {} and NVIDIA's open kernel modules {}{}", machine.release,
+            fmt::format("kernel {} and NVIDIA's open kernel modules {}{}", machine.release(),
                         driver->version, note.empty() ? "" : ", " + note)};
 }
 
@@ -205,7 +212,9 @@ bool is_built_at_boot(Machine const& machine) {
 Remedy rebuild_nvidia(Machine const& machine) {
     auto const driver = nvidia_driver(machine);
     std::string package;
-    for (auto const& [path, fact] : machine.facts.files) {
+    // For a remedy alone: it says so where it finds no package.
+    auto const& facts = machine.facts.unnoted();
+    for (auto const& [path, fact] : facts.files) {
         constexpr std::string_view folder = "/var/lib/dpkg/info/";
         // A removed package may leave its list, without the sources.
         if (!path.starts_with(folder) || !path.ends_with(".list") || fact.bytes.empty()) continue;
@@ -214,16 +223,16 @@ Remedy rebuild_nvidia(Machine const& machine) {
         if (package.empty() || ours) package = name.substr(0, name.find(':'));
     }
     if (!package.empty()) return by_command(fmt::format("dpkg-reconfigure {}", package));
-    for (auto const& [path, folder] : machine.facts.folders) {
+    for (auto const& [path, folder] : facts.folders) {
         if (!matches("/var/lib/dkms/nvidia*/*", path) || folder.error != 0) continue;
         auto version = std::string_view(path).substr(std::string_view("/var/lib/dkms/").size());
         if (contains(version, "/kernel-") || version.starts_with("nvidia-fs")) continue;
-        return {{fmt::format("dkms build --force {} -k {}", version, machine.release),
-                 fmt::format("dkms install --force {} -k {}", version, machine.release)},
+        return {{fmt::format("dkms build --force {} -k {}", version, machine.release()),
+                 fmt::format("dkms install --force {} -k {}", version, machine.release())},
                 BlastRadius::none};
     }
     if (is_built_at_boot(machine))
-        return by_command(fmt::format("akmods --force --rebuild --kernels {}", machine.release));
+        return by_command(fmt::format("akmods --force --rebuild --kernels {}", machine.release()));
     return by_hand(
         "reinstall NVIDIA's driver from a package that builds its modules here (DKMS, .run): "
         "prebuilt modules are not built against the OFED of this machine");

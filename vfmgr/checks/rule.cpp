@@ -22,9 +22,9 @@ std::vector<Rule> joined(std::initializer_list<std::span<Rule const>> groups) {
 }
 
 std::vector<Rule> common_rules() {
-    return joined({memory_rules, stack_rules, port_rules, port_link_rules, roce_rules, qos_rules,
-                   soft_rdma_rules, soft_rdma_exposure_rules, gpu_rules, kubernetes_rules,
-                   log_rules});
+    return joined({device_log_rules, memory_rules, stack_rules, port_rules, port_link_rules,
+                   roce_rules, qos_rules, soft_rdma_rules, soft_rdma_exposure_rules, gpu_rules,
+                   kubernetes_rules, log_rules});
 }
 
 Finding ok(std::string subject, std::string detail, std::vector<Evidence> evidence) {
@@ -69,9 +69,22 @@ std::vector<Finding> or_else(std::vector<Finding> findings, Finding otherwise) {
 
 std::optional<Finding> unseen(Machine const& machine, std::string const& path,
                               std::string subject) {
-    auto const file = machine.facts.text(path);
-    if (file || file.error().absent() || machine.facts.names(path)) return std::nullopt;
+    // It may be any of the three: where one was read, or looked for, that is the answer.
+    auto const& facts = machine.facts.unnoted();
+    auto const file = facts.text(path);
+    auto const link = facts.target(path);
+    auto const folder = facts.names(path);
+    if (file || link) return std::nullopt;
+    for (auto const& error : {file.error(), link.error()})
+        if (error.error != 0 && is_unread(error)) return unknown(std::move(subject), error);
+    if (!folder && folder.error().error != 0) return unknown(std::move(subject), folder.error());
+    if (folder || file.error().absent()) return std::nullopt;
     return unknown(std::move(subject), file.error());
+}
+
+std::optional<Finding> unread_so_far(Machine const& machine, std::string subject) {
+    auto const* const first = machine.reads->first();
+    return first ? std::optional(unknown(std::move(subject), *first)) : std::nullopt;
 }
 
 Evidence evidence_of(Machine const& machine, std::string const& path) {
@@ -82,6 +95,12 @@ Evidence evidence_of(Machine const& machine, std::string const& path) {
 
 Evidence evidence_of(LogLine const& line) {
     return {"the kernel's log", std::string(line.text.substr(0, evidence_bytes_max))};
+}
+
+std::string lines_read(KernelLog const& log) {
+    if (log.lines.size() == 1) return "the one line that is left of the kernel's log";
+    return log.from_boot ? fmt::format("{} lines of the kernel's log since boot", log.lines.size())
+                         : fmt::format("the last {} lines of the kernel's log", log.lines.size());
 }
 
 Evidence absence_evidence(std::string path) {
@@ -149,7 +168,7 @@ Remedy by_enabling_roce(PciAddress const& function, std::string note) {
 }
 
 Remedy by_kernel_module(Machine const& machine, std::string_view module, std::string_view option) {
-    auto const& release = machine.release;
+    auto const& release = machine.release();
     auto const system = machine.facts.text("/etc/os-release").value_or("");
     bool const ubuntu = contains(system, "ID=ubuntu");
     bool const debian = !ubuntu && is_debian(machine);

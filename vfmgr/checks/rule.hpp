@@ -16,6 +16,9 @@
 namespace vfmgr::checks {
 
 enum class AppliesTo { host, guest, both };
+// What a rule's "ok" of a device rests on: the facts of the device and its relatives
+// (machine/relatives.hpp), or those of every device, because the rule compares them.
+enum class RestsOn { its_device, all_devices };
 
 struct Rule {
     std::string_view id;      // "iommu.enabled"
@@ -24,6 +27,7 @@ struct Rule {
     // Returns at least one finding, per subject or for the machine; diagnose() fills in `rule`.
     std::vector<Finding> (*judge)(Machine const&);
     AppliesTo applies = AppliesTo::both;
+    RestsOn rests_on = RestsOn::its_device;
 };
 
 [[nodiscard]] std::vector<Rule> joined(std::initializer_list<std::span<Rule const>> groups);
@@ -32,6 +36,7 @@ struct Rule {
 // the order of causes: earlier rules explain later ones.
 [[nodiscard]] std::vector<Rule> common_rules();
 
+extern std::span<Rule const> const device_log_rules;  // first: a dead device explains the most
 extern std::span<Rule const> const memory_rules;
 extern std::span<Rule const> const stack_rules;
 extern std::span<Rule const> const port_rules;
@@ -65,14 +70,20 @@ template <class List>
 // Returns the findings; if there are none, `otherwise`, about the machine.
 [[nodiscard]] std::vector<Finding> or_else(std::vector<Finding> findings, Finding otherwise);
 
-// Returns a finding if this file or folder could not be read: its absence proves nothing.
+// Returns a finding if this file, link or folder could not be read: its absence proves nothing.
 [[nodiscard]] std::optional<Finding> unseen(Machine const& machine, std::string const& path,
                                             std::string subject = {});
+// Returns a finding if the rule asked for a fact that could not be read. For an accusation that
+// rests on absence: what is missing may be there.
+[[nodiscard]] std::optional<Finding> unread_so_far(Machine const& machine,
+                                                   std::string subject = {});
 
 // A file's text as evidence, cut to some hundred bytes.
 [[nodiscard]] Evidence evidence_of(Machine const& machine, std::string const& path);
 [[nodiscard]] Evidence evidence_of(LogLine const& line);
 [[nodiscard]] Evidence absence_evidence(std::string path);
+// "1912 lines of the kernel's log since boot": what a rule that found nothing has read.
+[[nodiscard]] std::string lines_read(KernelLog const& log);
 
 // A remedy that disturbs nothing.
 [[nodiscard]] Remedy by_command(std::string command, std::string note = {});

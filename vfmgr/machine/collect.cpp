@@ -42,8 +42,10 @@ bool applies(CommandSource const& command, Files& files) {
         [&](auto const where) { return where.empty() || files.exists(where); });
 }
 
-void start_all(Collection const& what, Files& files, Running& running) {
+void start_all(Collection const& what, Files& files, Facts& facts, Running& running) {
     for (auto const& expected : command_sources) {
+        // Where it has nothing to report on, its output is known to be absent.
+        facts.patterns.emplace(expected.line);
         if (!applies(expected, files)) continue;
         if (what.rdma_links && expected.line.starts_with("vfctl "))
             running.emplace_back(expected.line, std::async(std::launch::async, what.rdma_links));
@@ -72,7 +74,8 @@ void ask_firmware(Files& files, Facts& facts, Running& running) {
     auto const* const tool = files.exists("/usr/bin/mstconfig")   ? "mstconfig"
                              : files.exists("/usr/bin/mlxconfig") ? "mlxconfig"
                                                                   : nullptr;
-    auto const devices = read_pci_devices(facts);
+    Reads reads;
+    auto const devices = read_pci_devices(facts, reads);
     for (auto const& device : devices ? *devices : std::vector<PciDevice>()) {
         if (!is_connectx(device) || is_vf(device) || device.address.function != 0) continue;
         // Without the tool, the output is known to be absent.
@@ -136,7 +139,7 @@ Facts collect(Collection const& what) {
     Running running;
     if (this_machine) {
         ask_units(files, running);
-        start_all(what, files, running);
+        start_all(what, files, facts, running);
     }
     // A SoftRoCE port has room for 1024 GIDs, each a file: they are read in parallel with the rest.
     auto rdma_devices =

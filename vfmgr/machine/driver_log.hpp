@@ -1,32 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses the kernel's log in any form: records of /dev/kmsg, dmesg with its options, journalctl,
-// syslog's files. Returns views of the text, which outlives them; any thread.
+// Parses what drivers print into the kernel's log, so strictly that a merely similar line does not
+// match. A line may have "host kernel: " before it. Returns views of the line; any thread.
 #pragma once
 
 #include <optional>
 #include <string_view>
-#include <vector>
 
 #include "api/types/addresses.hpp"
 
 namespace vfmgr::checks {
-
-struct LogLine {
-    double seconds = 0;  // since boot; 0 if the log has none, or has a date
-    std::string_view text;
-};
-
-struct KernelLog {
-    std::vector<LogLine> lines;
-    bool from_boot = false;  // nothing has been overwritten
-};
-
-// Keeps the kernel's text of each line: what follows level, time, host and "kernel: ". Drops other
-// programs' lines in syslog's files.
-[[nodiscard]] KernelLog parse_kernel_log(std::string_view text);
-
-// Parses what drivers print into the kernel's log, so strictly that a merely similar line does not
-// match. A line may have "host kernel: " before it. Returns views of the line; any thread.
 
 // "mlx5_core 0000:5c:00.0: poll_health:801:(pid 0): text"; old kernels name no device there.
 struct Mlx5Line {
@@ -36,13 +18,31 @@ struct Mlx5Line {
 };
 [[nodiscard]] std::optional<Mlx5Line> parse_mlx5_line(std::string_view line);
 
-// "mlx4_core 0000:01:00.0: text".
+// "mlx4_core 0000:01:00.0: text", as dev_err() prints it, and "ice 0000:4b:00.0 ens4: text", as
+// netdev_err() does.
 struct DeviceLine {
+    std::string_view driver;
     PciAddress device;
     std::string_view text;
 };
-[[nodiscard]] std::optional<DeviceLine> parse_device_line(std::string_view line,
-                                                          std::string_view driver);
+[[nodiscard]] std::optional<DeviceLine> parse_device_line(std::string_view line);
+
+// "mlx5_core: probe of 0000:5c:00.0 failed with error -12"; later kernels print "mlx5_core
+// 0000:5c:00.0: probe with driver mlx5_core failed with error -12" (drivers/base/dd.c).
+struct ProbeFailure {
+    std::string_view driver;
+    PciAddress device;
+    int error = 0;  // an errno, positive
+};
+[[nodiscard]] std::optional<ProbeFailure> parse_probe_failure(std::string_view line);
+
+// A command that a ConnectX's firmware refused: "CREATE_EQ(0x301) op_mod(0x0) failed, status bad
+// resource(0x5), syndrome (0x73ac13), err(-22)" (mlx5/core/cmd.c). What a syndrome means is known
+// to the vendor alone.
+struct RefusedCommand {
+    std::string_view command, opcode, status, syndrome;
+};
+[[nodiscard]] std::optional<RefusedCommand> parse_refused_command(std::string_view text);
 
 // "nvidia_peermem: disagrees about version of symbol X", "rdma_rxe: Unknown symbol X (err -2)".
 struct SymbolLine {

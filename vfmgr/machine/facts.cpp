@@ -35,11 +35,15 @@ bool matches(std::string_view pattern, std::string_view path) {
     return ::fnmatch(std::string(pattern).c_str(), std::string(path).c_str(), FNM_PATHNAME) == 0;
 }
 
+bool Facts::looked_up(std::string_view name) const {
+    return patterns.contains(name) ||
+           std::ranges::any_of(patterns, [&](std::string const& pattern) {
+               return pattern == "*" || matches(pattern, name);
+           });
+}
+
 Unknown Facts::missing(std::string_view name) const {
-    bool const expected = std::ranges::any_of(patterns, [&](std::string const& pattern) {
-        return pattern == "*" || matches(pattern, name);
-    });
-    return {std::string(name), expected ? ENOENT : 0};
+    return {std::string(name), looked_up(name) ? ENOENT : 0};
 }
 
 template <class Map>

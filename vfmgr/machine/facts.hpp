@@ -90,6 +90,8 @@ struct Facts {
     [[nodiscard]] Known<Names> names(std::string_view path) const;
     [[nodiscard]] Known<CommandFact const*> command(std::string_view line) const;
     [[nodiscard]] Known<Names> answers(std::string_view request) const;
+    // True if everything that this pattern matches was looked for.
+    [[nodiscard]] bool looked_up(std::string_view pattern) const;
 
   private:
     template <class Map>

@@ -20,16 +20,19 @@ auto parsed(Known<std::string_view> const& text, Parse parse)
     return parse(*text);
 }
 
+using Modules = std::set<std::string, std::less<>>;
+
 // /proc/modules has loaded modules; /sys/module also has built-in ones with a parameter.
-Known<std::set<std::string, std::less<>>> read_modules(Facts const& facts) {
+Field<Known<Modules>> read_modules(Facts const& facts, Reads& reads) {
     auto const loaded = facts.text("/proc/modules");
     auto const present = facts.names("/sys/module");
-    if (!loaded && !present) return tl::unexpected(loaded.error());
-    std::set<std::string, std::less<>> modules;
-    if (present) modules.insert(present->begin(), present->end());
+    Known<Modules> known = Modules();
+    if (present) known->insert(present->begin(), present->end());
     for (auto const line : lines_in(loaded.value_or("")))
-        modules.emplace(line.substr(0, line.find(' ')));
-    return modules;
+        known->emplace(line.substr(0, line.find(' ')));
+    auto const why = !loaded ? loaded.error() : !present ? present.error() : Unknown{"", ENOENT};
+    if (!loaded && !present) known = tl::unexpected(why);
+    return {std::move(known), why, reads};
 }
 
 Known<std::map<std::string, Unit, std::less<>>> read_units(Facts const& facts) {
@@ -133,9 +136,9 @@ KernelParameter const* find_parameter(std::vector<KernelParameter> const& all,
 }
 
 PciDevice const* find_pci(Machine const& machine, PciAddress const& address) {
-    if (!machine.pci) return nullptr;
-    auto const found = std::ranges::find(*machine.pci, address, &PciDevice::address);
-    return found == machine.pci->end() ? nullptr : &*found;
+    if (!machine.pci()) return nullptr;
+    auto const found = std::ranges::find(*machine.pci(), address, &PciDevice::address);
+    return found == machine.pci()->end() ? nullptr : &*found;
 }
 
 bool share_slot(PciAddress const& one, PciAddress const& other) {
@@ -143,11 +146,11 @@ bool share_slot(PciAddress const& one, PciAddress const& other) {
 }
 
 bool module_loaded(Machine const& machine, std::string_view module) {
-    return machine.modules && machine.modules->contains(module);
+    return machine.modules() && machine.modules()->contains(module);
 }
 
 std::optional<std::string> kernel_option(Machine const& machine, std::string_view option) {
-    auto const text = machine.facts.text("/boot/config-" + machine.release);
+    auto const text = machine.facts.text("/boot/config-" + machine.release());
     if (!text) return std::nullopt;
     for (auto value : lines_in(*text)) {
         if (value == fmt::format("# {} is not set", option)) return "n";
@@ -158,9 +161,9 @@ std::optional<std::string> kernel_option(Machine const& machine, std::string_vie
 }
 
 Unit const* find_unit(Machine const& machine, std::string_view name) {
-    if (!machine.units) return nullptr;
-    auto const found = machine.units->find(name);
-    return found == machine.units->end() ? nullptr : &found->second;
+    if (!machine.units()) return nullptr;
+    auto const found = machine.units()->find(name);
+    return found == machine.units()->end() ? nullptr : &found->second;
 }
 
 LogLine const* find_line(KernelLog const& log, std::initializer_list<std::string_view> words) {
@@ -170,20 +173,36 @@ LogLine const* find_line(KernelLog const& log, std::initializer_list<std::string
     return nullptr;
 }
 
+namespace {
+
+template <class T>
+Field<Known<T>> section(Known<T> known, Reads& reads) {
+    if (known) return known;
+    auto const why = known.error();
+    return {std::move(known), why, reads};
+}
+
+}  // namespace
+
 Machine read_machine(Facts const& facts) {
-    auto const release = facts.text("/proc/sys/kernel/osrelease").value_or("");
-    return {facts,
+    auto owned = std::make_unique<Reads>();
+    auto& reads = *owned;
+    auto const release = facts.text("/proc/sys/kernel/osrelease");
+    Field<std::string> const known_release =
+        release ? Field(std::string(*release)) : Field(std::string(), release.error(), reads);
+    return {std::move(owned),
+            {facts, reads},
             facts.machine,
-            std::string(release),
-            parsed(facts.text("/proc/cmdline"), parse_kernel_parameters),
-            parsed(facts.text("/proc/cpuinfo"), parse_cpu),
-            read_modules(facts),
-            read_log(facts),
-            read_pci_devices(facts),
-            read_netdevs(facts),
-            read_rdma_devices(facts),
-            read_units(facts),
-            read_holders(facts)};
+            known_release,
+            section(parsed(facts.text("/proc/cmdline"), parse_kernel_parameters), reads),
+            section(parsed(facts.text("/proc/cpuinfo"), parse_cpu), reads),
+            read_modules(facts, reads),
+            section(read_log(facts), reads),
+            section(read_pci_devices(facts, reads), reads),
+            section(read_netdevs(facts, reads), reads),
+            section(read_rdma_devices(facts, reads), reads),
+            section(read_units(facts), reads),
+            section(read_holders(facts), reads)};
 }
 
 }  // namespace vfmgr::checks

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// A machine as the rules read it: parsed facts. What could not be read is Unknown, with the reason.
-// A value that views the Facts it was parsed from, which outlive it; any thread.
+// A machine as the rules read it: parsed facts. What could not be read is Unknown, with the reason,
+// and each time that a rule reads such a field, `reads` has a note (reads.hpp).
+// A value that views the Facts it was parsed from, which outlive it. One thread.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "api/types/addresses.hpp"
-#include "vfmgr/machine/driver_log.hpp"
 #include "vfmgr/machine/facts.hpp"
+#include "vfmgr/machine/log_lines.hpp"
+#include "vfmgr/machine/reads.hpp"
 
 namespace vfmgr::checks {
 
@@ -33,20 +36,20 @@ struct Cpu {
 
 struct PciDevice {
     PciAddress address;
-    std::uint16_t vendor = 0, device = 0;
-    std::uint16_t subsystem_vendor = 0, subsystem_device = 0;
-    std::uint32_t class_code = 0;  // 0x020000: Ethernet controller
-    std::uint8_t revision = 0;     // 0xff: it does not answer
-    std::optional<int> numa_node;  // absent if it has none
-    std::optional<std::string> driver;
-    std::optional<std::string> iommu_group;
-    std::optional<std::uint16_t> total_vfs;          // set for a PF, even if 0
-    std::map<std::uint16_t, PciAddress> vfs;         // by index
-    std::optional<PciAddress> pf;                    // of a VF
-    std::vector<PciAddress> above;                   // ports and bridges, from the root down
-    std::optional<double> speed_gts, speed_gts_max;  // GT/s of its link: now, and what it can do
-    std::optional<int> width, width_max;             // lanes
-    std::vector<std::string> netdevs, rdma_devices;
+    Field<std::uint16_t> vendor, device;
+    Field<std::uint16_t> subsystem_vendor, subsystem_device;
+    Field<std::uint32_t> class_code;      // 0x020000: Ethernet controller
+    Field<std::uint8_t> revision;         // 0xff: it does not answer
+    Field<std::optional<int>> numa_node;  // absent if it has none
+    Field<std::optional<std::string>> driver;
+    Field<std::optional<std::string>> iommu_group;
+    Field<std::optional<std::uint16_t>> total_vfs;          // set for a PF, even if 0
+    Field<std::map<std::uint16_t, PciAddress>> vfs;         // by index
+    Field<std::optional<PciAddress>> pf;                    // of a VF
+    Field<std::vector<PciAddress>> above;                   // ports and bridges, from the root down
+    Field<std::optional<double>> speed_gts, speed_gts_max;  // GT/s of its link: now, and at most
+    Field<std::optional<int>> width, width_max;             // lanes
+    Field<std::vector<std::string>> netdevs, rdma_devices;
 };
 inline constexpr std::uint16_t vendor_mellanox = 0x15b3;
 inline constexpr std::uint16_t vendor_nvidia = 0x10de;
@@ -56,42 +59,42 @@ inline constexpr std::uint16_t vendor_nvidia = 0x10de;
 
 struct MachineNetdev {
     std::string name;
-    int ifindex = 0;
-    std::optional<MacAddress> mac;  // absent on IPoIB
-    int hardware_type = 0;          // ARPHRD_ETHER 1, ARPHRD_INFINIBAND 32
-    int mtu = 0;
-    bool up = false;              // administratively
-    std::optional<bool> carrier;  // absent: down, so not known
-    std::optional<int> speed_mbps;
-    std::optional<PciAddress> pci;
-    std::optional<std::string> master;  // its bond or bridge
-    std::string phys_port_name;         // "p0"; "pf0vf1" is a representor
-    int dev_port = 0;
+    Field<int> ifindex;
+    Field<std::optional<MacAddress>> mac;  // absent on IPoIB
+    Field<int> hardware_type;              // ARPHRD_ETHER 1, ARPHRD_INFINIBAND 32
+    Field<int> mtu;
+    Field<bool> up;                      // administratively
+    Field<std::optional<bool>> carrier;  // absent: down, so not known
+    Field<std::optional<int>> speed_mbps;
+    Field<std::optional<PciAddress>> pci;
+    Field<std::optional<std::string>> master;  // its bond or bridge
+    Field<std::string> phys_port_name;         // "p0"; "pf0vf1" is a representor
+    Field<int> dev_port;
 };
 
 struct Gid {
     int index = 0;
-    std::string gid;   // as in sysfs: "fe80:0000:…"
-    std::string type;  // "RoCE v2", "IB/RoCE v1"
-    std::string netdev;
+    std::string gid;          // as in sysfs: "fe80:0000:…"
+    Field<std::string> type;  // "RoCE v2", "IB/RoCE v1"
+    Field<std::string> netdev;
 };
 
 struct MachineRdmaPort {
     int number = 1;
-    std::string state;       // "ACTIVE", "DOWN", "INIT"
-    std::string phys_state;  // "LinkUp", "Disabled", "Polling"
-    std::string link_layer;  // "Ethernet", "InfiniBand"
-    std::string rate;        // "100 Gb/sec (4X EDR)"
-    std::optional<unsigned> sm_lid;
-    std::vector<Gid> gids;
+    Field<std::string> state;       // "ACTIVE", "DOWN", "INIT"
+    Field<std::string> phys_state;  // "LinkUp", "Disabled", "Polling"
+    Field<std::string> link_layer;  // "Ethernet", "InfiniBand"
+    Field<std::string> rate;        // "100 Gb/sec (4X EDR)"
+    Field<std::optional<unsigned>> sm_lid;
+    Field<std::vector<Gid>> gids;
 };
 
 struct MachineRdmaDevice {
     std::string name;
-    std::optional<Guid> node_guid;
-    std::string firmware, hca_type, board_id;
-    std::optional<PciAddress> pci;  // absent: software
-    std::string parent;             // the netdev of an rxe device
+    Field<std::optional<Guid>> node_guid;
+    Field<std::string> firmware, hca_type, board_id;
+    Field<std::optional<PciAddress>> pci;  // absent: software
+    Field<std::string> parent;             // the netdev of an rxe device
     std::vector<MachineRdmaPort> ports;
 };
 
@@ -110,18 +113,19 @@ struct VfioHolding {
 };
 
 struct Machine {
-    Facts const& facts;
+    std::unique_ptr<Reads> reads;
+    FactReader facts;
     CheckedMachine kind = CheckedMachine::host;
-    std::string release;
-    Known<std::vector<KernelParameter>> parameters;
-    Known<Cpu> cpu;
-    Known<std::set<std::string, std::less<>>> modules;  // loaded or built in; "_" for "-"
-    Known<KernelLog> log;
-    Known<std::vector<PciDevice>> pci;
-    Known<std::vector<MachineNetdev>> netdevs;
-    Known<std::vector<MachineRdmaDevice>> rdma_devices;
-    Known<std::map<std::string, Unit, std::less<>>> units;
-    Known<std::vector<VfioHolding>> vfio_holders;
+    Field<std::string> release;
+    Field<Known<std::vector<KernelParameter>>> parameters;
+    Field<Known<Cpu>> cpu;
+    Field<Known<std::set<std::string, std::less<>>>> modules;  // loaded or built in; "_" for "-"
+    Field<Known<KernelLog>> log;
+    Field<Known<std::vector<PciDevice>>> pci;
+    Field<Known<std::vector<MachineNetdev>>> netdevs;
+    Field<Known<std::vector<MachineRdmaDevice>>> rdma_devices;
+    Field<Known<std::map<std::string, Unit, std::less<>>>> units;
+    Field<Known<std::vector<VfioHolding>>> vfio_holders;
 };
 [[nodiscard]] Machine read_machine(Facts const& facts);
 
@@ -135,8 +139,8 @@ struct Machine {
 template <class Judge>
 [[nodiscard]] std::vector<PciDevice const*> functions_of(Machine const& machine, Judge is_such) {
     std::vector<PciDevice const*> found;
-    if (machine.pci)
-        for (auto const& device : *machine.pci)
+    if (machine.pci())
+        for (auto const& device : *machine.pci())
             if (is_such(device)) found.push_back(&device);
     return found;
 }
@@ -155,8 +159,8 @@ template <class Judge>
 // Returns the last line that `is_it` accepts; null without a log.
 template <class Judge>
 [[nodiscard]] LogLine const* last_line(Machine const& machine, Judge is_it) {
-    if (!machine.log) return nullptr;
-    auto const& lines = machine.log->lines;
+    if (!machine.log()) return nullptr;
+    auto const& lines = machine.log()->lines;
     auto const found = std::find_if(lines.rbegin(), lines.rend(), is_it);
     return found == lines.rend() ? nullptr : &*found;
 }

@@ -30,19 +30,21 @@ CommandFact const* firmware_answer(Machine const& machine, PciAddress const& fun
 }  // namespace
 
 bool is_connectx(PciDevice const& device) {
-    return device.vendor == vendor_mellanox && is_network(device);
+    return device.vendor() == vendor_mellanox && is_network(device);
 }
 
 bool is_vf(PciDevice const& device) {
-    if (device.pf) return true;
+    if (device.pf.peek()) return true;
+    // Other vendors' VFs show it by their link to the PF alone.
+    if (device.vendor() != vendor_mellanox) return device.pf().has_value();
     // As mlx4_core and mlx5_core list them [src mlx4/main.c, mlx5/core/main.c].
     constexpr std::array<std::uint16_t, 10> vfs{0x1002, 0x1004, 0x1012, 0x1014, 0x1016,
                                                 0x1018, 0x101a, 0x101c, 0x101e, 0xa2d3};
-    return device.vendor == vendor_mellanox && std::ranges::find(vfs, device.device) != vfs.end();
+    return std::ranges::find(vfs, device.device()) != vfs.end();
 }
 
 bool on_vfio(PciDevice const& device) {
-    return device.driver && contains(*device.driver, "vfio");
+    return device.driver() && contains(*device.driver(), "vfio");
 }
 
 std::string file_of(PciAddress const& function, std::string_view name) {
@@ -51,7 +53,7 @@ std::string file_of(PciAddress const& function, std::string_view name) {
 
 std::vector<PciDevice const*> sriov_nics(Machine const& machine) {
     return functions_of(machine, [](PciDevice const& device) {
-        return is_network(device) && !is_vf(device) && (device.total_vfs || is_connectx(device));
+        return is_network(device) && !is_vf(device) && (device.total_vfs() || is_connectx(device));
     });
 }
 
@@ -62,7 +64,7 @@ std::vector<PciDevice const*> connectx_cards(Machine const& machine) {
 }
 
 std::string name_of(Machine const& machine, PciDevice const& device) {
-    for (auto const& name : device.netdevs) {
+    for (auto const& name : device.netdevs()) {
         // A PF in switchdev mode has its VFs' representors next to its own netdev.
         auto const port = machine.facts.text("/sys/class/net/" + name + "/phys_port_name");
         if (port.value_or("").find("vf") == std::string_view::npos)
@@ -93,7 +95,7 @@ std::string firmware_complaint(Machine const& machine, PciAddress const& functio
 
 std::string firmware_tool(Machine const& machine) {
     for (auto const tool : firmware_tools)
-        for (auto const& [line, fact] : machine.facts.commands)
+        for (auto const& [line, fact] : machine.facts.unnoted().commands)
             if (line.starts_with(tool)) return std::string(tool);
     return std::string(firmware_tools[0]);
 }
@@ -102,8 +104,8 @@ Known<PciConfiguration> configuration_of(Machine const& machine, PciAddress cons
     auto const path = file_of(address, "config");
     // text() won't do: a last byte of 0x0a is no newline here.
     if (auto const known = machine.facts.text(path); !known) return tl::unexpected(known.error());
-    auto const found = machine.facts.files.find(path);
-    auto configuration = parse_pci_configuration(found->second.bytes);
+    auto const& files = machine.facts.unnoted().files;
+    auto configuration = parse_pci_configuration(files.find(path)->second.bytes);
     if (!configuration) return tl::unexpected(Unknown{path, EIO});
     return *configuration;
 }

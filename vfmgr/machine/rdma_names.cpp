@@ -23,36 +23,36 @@ bool offers_rdma(PciDevice const& device) {
     static constexpr std::array<std::string_view, 8> drivers{
         "mlx5_core", "mlx4_core", "ice", "bnxt_en", "qede", "cxgb4", "hns3", "mana"};
     return is_network(device) &&
-           (device.vendor == vendor_mellanox || !device.rdma_devices.empty() ||
-            (device.driver && std::ranges::find(drivers, *device.driver) != drivers.end()));
+           (device.vendor() == vendor_mellanox || !device.rdma_devices().empty() ||
+            (device.driver() && std::ranges::find(drivers, *device.driver()) != drivers.end()));
 }
 
 std::optional<VfId> vf_of(Machine const& machine, PciDevice const& device) {
-    auto const* const pf = device.pf ? find_pci(machine, *device.pf) : nullptr;
+    auto const* const pf = device.pf() ? find_pci(machine, *device.pf()) : nullptr;
     if (!pf) return std::nullopt;
-    for (auto const& [index, address] : pf->vfs)
+    for (auto const& [index, address] : pf->vfs())
         if (address == device.address) return VfId{pf->address, index};
     return std::nullopt;
 }
 
 void describe_pci(Machine const& machine, PciDevice const& device, RdmaName& name) {
     name.pci = device.address;
-    name.driver = device.driver;
-    name.numa_node = device.numa_node;
+    name.driver = device.driver();
+    name.numa_node = device.numa_node();
     name.vf = vf_of(machine, device);
-    if (!name.vf || !machine.netdevs) return;
-    for (auto const& netdev : *machine.netdevs)
-        if (netdev.pci == name.vf->pf && represented_vf(netdev) == name.vf->index)
+    if (!name.vf || !machine.netdevs()) return;
+    for (auto const& netdev : *machine.netdevs())
+        if (netdev.pci() == name.vf->pf && represented_vf(netdev) == name.vf->index)
             name.represented_by = netdev.name;
 }
 
 void describe_netdev(MachineNetdev const& netdev, RdmaName& name) {
     name.ifname = netdev.name;
-    name.netdev_up = netdev.up;
-    name.master = netdev.master;
-    name.phys_port_name = unless_empty(netdev.phys_port_name);
+    name.netdev_up = netdev.up();
+    name.master = netdev.master();
+    name.phys_port_name = unless_empty(netdev.phys_port_name());
     auto const vf = represented_vf(netdev);
-    if (vf && netdev.pci) name.represents = VfId{*netdev.pci, *vf};
+    if (vf && netdev.pci()) name.represents = VfId{*netdev.pci(), *vf};
 }
 
 void describe_port(RdmaPortView const& view, RdmaName& name) {
@@ -61,17 +61,17 @@ void describe_port(RdmaPortView const& view, RdmaName& name) {
                                      : RdmaKind::nic;
     name.rdma_device = view.device->name;
     name.port = view.port->number;
-    name.state = unless_empty(view.port->state);
-    name.phys_state = unless_empty(view.port->phys_state);
+    name.state = unless_empty(view.port->state());
+    name.phys_state = unless_empty(view.port->phys_state());
     if (view.ethernet()) name.link_layer = LinkLayer::ethernet;
     if (view.infiniband()) name.link_layer = LinkLayer::infiniband;
-    name.rate = unless_empty(view.port->rate);
-    name.hca_type = unless_empty(view.device->hca_type);
-    name.firmware = unless_empty(view.device->firmware);
-    name.board_id = unless_empty(view.device->board_id);
-    name.node_guid = view.device->node_guid;
-    for (auto const& gid : view.port->gids) {
-        RdmaGid entry{gid.index, gid.gid, gid.type, std::nullopt, unless_empty(gid.netdev)};
+    name.rate = unless_empty(view.port->rate());
+    name.hca_type = unless_empty(view.device->hca_type());
+    name.firmware = unless_empty(view.device->firmware());
+    name.board_id = unless_empty(view.device->board_id());
+    name.node_guid = view.device->node_guid();
+    for (auto const& gid : view.port->gids()) {
+        RdmaGid entry{gid.index, gid.gid, gid.type(), std::nullopt, unless_empty(gid.netdev())};
         if (auto const address = view.ethernet() ? gid_address(gid.gid) : std::nullopt)
             entry.address = *address;
         name.gids.push_back(std::move(entry));
@@ -86,9 +86,9 @@ RdmaName name_of_port(Machine const& machine, RdmaPortView const& view) {
     else
         name.ifname = unless_empty(view.netdev_name);
     auto const* const pci =
-        view.pci
-            ? view.pci
-            : (view.netdev && view.netdev->pci ? find_pci(machine, *view.netdev->pci) : nullptr);
+        view.pci ? view.pci
+                 : (view.netdev && view.netdev->pci() ? find_pci(machine, *view.netdev->pci())
+                                                      : nullptr);
     if (pci) describe_pci(machine, *pci, name);
     return name;
 }
@@ -97,9 +97,9 @@ RdmaName name_of_port(Machine const& machine, RdmaPortView const& view) {
 RdmaName const* lag_device_of(Machine const& machine, std::vector<RdmaName> const& names,
                               PciDevice const& device) {
     for (auto const* netdev : netdevs_of(machine, device.address)) {
-        if (!netdev->master) continue;
+        if (!netdev->master()) continue;
         for (auto const& name : names)
-            if (name.kind == RdmaKind::nic && name.master == netdev->master && name.pci &&
+            if (name.kind == RdmaKind::nic && name.master == netdev->master() && name.pci &&
                 name.pci->domain == device.address.domain && name.pci->bus == device.address.bus)
                 return &name;
     }
@@ -125,7 +125,7 @@ bool has_row(std::vector<RdmaName> const& names, PciAddress const& pci) {
 }
 
 bool is_of_rdma_nic(Machine const& machine, PciDevice const& device) {
-    auto const* const pf = device.pf ? find_pci(machine, *device.pf) : nullptr;
+    auto const* const pf = device.pf() ? find_pci(machine, *device.pf()) : nullptr;
     return offers_rdma(pf ? *pf : device);
 }
 
@@ -134,9 +134,9 @@ bool is_of_rdma_nic(Machine const& machine, PciDevice const& device) {
 std::vector<RdmaName> rdma_names(Machine const& machine) {
     std::vector<RdmaName> names;
     for (auto const& view : rdma_ports(machine)) names.push_back(name_of_port(machine, view));
-    if (machine.pci) {
+    if (machine.pci()) {
         auto const ports = names;
-        for (auto const& device : *machine.pci)
+        for (auto const& device : *machine.pci())
             if (is_network(device) && is_of_rdma_nic(machine, device) &&
                 !has_row(ports, device.address))
                 names.push_back(name_of_function(machine, ports, device));

@@ -20,9 +20,9 @@ struct RdmaPortView {
     std::string netdev_name;                // also of a netdev that no longer exists
     std::string parent;                     // the RDMA device that this one was made from (SMI)
     bool software = false;                  // rxe, siw
-    [[nodiscard]] bool ethernet() const { return port->link_layer == "Ethernet"; }
-    [[nodiscard]] bool infiniband() const { return port->link_layer == "InfiniBand"; }
-    [[nodiscard]] bool active() const { return port->state == "ACTIVE"; }
+    [[nodiscard]] bool ethernet() const { return port->link_layer() == "Ethernet"; }
+    [[nodiscard]] bool infiniband() const { return port->link_layer() == "InfiniBand"; }
+    [[nodiscard]] bool active() const { return port->state() == "ACTIVE"; }
 };
 [[nodiscard]] std::string name_of(RdmaPortView const& view);  // "mlx5_0/1", as `rdma link` has it
 // Its folder in sysfs: "/sys/class/infiniband/mlx5_0/ports/1".

@@ -105,8 +105,8 @@ std::vector<PciDevice const*> own_connectx(Machine const& machine) {
 
 // pci.ids: 0x1002 to 0x1010 are ConnectX-2 and -3 with their VFs, 0x63… and 0x67… are older ones.
 std::string_view driver_of_connectx(PciDevice const& device) {
-    bool const mlx4 = (device.device >= 0x1002 && device.device <= 0x1010) ||
-                      (device.device >= 0x6340 && device.device <= 0x676e);
+    bool const mlx4 = (device.device() >= 0x1002 && device.device() <= 0x1010) ||
+                      (device.device() >= 0x6340 && device.device() <= 0x676e);
     return mlx4 ? "mlx4_core" : "mlx5_core";
 }
 
@@ -116,20 +116,20 @@ std::string_view rdma_driver_of_connectx(PciDevice const& device) {
 
 bool module_present(Machine const& machine, std::string_view module) {
     if (module_loaded(machine, module)) return true;
-    auto const path = "/lib/modules/" + machine.release + "/modules.builtin";
+    auto const path = "/lib/modules/" + machine.release() + "/modules.builtin";
     return std::ranges::any_of(lines_in(machine.facts.text(path).value_or("")),
                                [&](std::string_view file) { return is_file_of(file, module); });
 }
 
 Known<bool> module_exists(Machine const& machine, std::string_view module) {
     if (module_loaded(machine, module)) return true;
-    auto const listed = machine.facts.text("/lib/modules/" + machine.release + "/modules.dep");
+    auto const listed = machine.facts.text("/lib/modules/" + machine.release() + "/modules.dep");
     if (!listed) return tl::unexpected(listed.error());
     return module_present(machine, module) || find_module(*listed, module);
 }
 
 std::optional<std::string_view> module_file(Machine const& machine, std::string_view module) {
-    auto const path = "/lib/modules/" + machine.release + "/modules.dep";
+    auto const path = "/lib/modules/" + machine.release() + "/modules.dep";
     auto const found = find_module(machine.facts.text(path).value_or(""), module);
     return found ? std::optional(found->path) : std::nullopt;
 }

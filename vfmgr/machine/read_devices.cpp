@@ -2,6 +2,7 @@
 #include "vfmgr/machine/read_devices.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 
 #include "api/types/text.hpp"
@@ -14,139 +15,200 @@ std::string_view last_part(std::string_view path) {
     return path.substr(path.rfind('/') + 1);
 }
 
-// The files of one device, by the last part of their names.
+// Returns a parser's value for text that it does not understand: the field is then unread.
+constexpr int not_understood = EBADMSG;
+
+std::string_view trimmed_end(std::string_view bytes) {
+    return bytes.substr(0, bytes.find_last_not_of(" \n") + 1);
+}
+
+// The files, links and folders of one device, by the last part of their names.
 class Attributes {
   public:
-    Attributes(Facts const& facts, std::string folder)
-        : facts_(facts), folder_(std::move(folder)) {}
+    Attributes(Facts const& facts, Reads& reads, std::string folder)
+        : facts_(facts), reads_(reads), folder_(std::move(folder)) {}
 
-    [[nodiscard]] std::string_view text(std::string_view name) const {
-        auto const found = facts_.files.find(folder_ + "/" + std::string(name));
-        if (found == facts_.files.end() || found->second.error != 0) return {};
-        std::string_view const bytes = found->second.bytes;
-        return bytes.substr(0, bytes.find_last_not_of(" \n") + 1);
+    // Parses the file's text; an absent file has none.
+    template <class Parse>
+    [[nodiscard]] auto parsed(std::string_view name, Parse parse) const {
+        auto const text = facts_.text(path(name));
+        using Value = decltype(parse(std::string_view()));
+        if (text) return Field<Value>(parse(trimmed_end(*text)));
+        return Field<Value>(Value{}, text.error(), reads_);
+    }
+    [[nodiscard]] Field<std::string> text(std::string_view name) const {
+        return parsed(name, [](std::string_view text) { return std::string(text); });
+    }
+    // A number in a form that nobody expects is as good as none.
+    template <class T>
+    [[nodiscard]] Field<std::optional<T>> optional_number(std::string_view name) const {
+        auto const text = facts_.text(path(name));
+        if (!text) return {std::nullopt, text.error(), reads_};
+        auto const value = parse_number(trimmed_end(*text));
+        if (!value) return {std::nullopt, Unknown{path(name), not_understood}, reads_};
+        return std::in_range<T>(*value) ? std::optional(static_cast<T>(*value)) : std::nullopt;
     }
     template <class T>
-    [[nodiscard]] std::optional<T> number(std::string_view name) const {
-        auto const value = parse_number(text(name));
-        if (!value || !std::in_range<T>(*value)) return std::nullopt;
-        return static_cast<T>(*value);
+    [[nodiscard]] Field<T> number(std::string_view name) const {
+        auto const value = optional_number<T>(name);
+        if (value.is_read()) return value.peek().value_or(T{});
+        return {T{}, Unknown{path(name), error_of(name)}, reads_};
     }
-    [[nodiscard]] std::optional<std::string> link(std::string_view name) const {
-        auto const found = facts_.links.find(folder_ + "/" + std::string(name));
-        if (found == facts_.links.end() || found->second.error != 0) return std::nullopt;
-        return std::string(last_part(found->second.bytes));
+    // The last part of a link's target.
+    template <class Parse>
+    [[nodiscard]] auto link(std::string_view name, Parse parse) const {
+        auto const target = facts_.target(path(name));
+        using Value = decltype(parse(std::string_view()));
+        if (target) return Field<Value>(parse(last_part(*target)));
+        return Field<Value>(Value{}, target.error(), reads_);
     }
-    [[nodiscard]] std::vector<std::string> names(std::string_view name) const {
-        auto const known = facts_.names(folder_ + "/" + std::string(name));
-        return known ? std::vector(known->begin(), known->end()) : std::vector<std::string>();
+    [[nodiscard]] Field<std::optional<std::string>> link(std::string_view name) const {
+        return link(name, [](std::string_view part) { return std::optional(std::string(part)); });
+    }
+    [[nodiscard]] Field<std::vector<std::string>> names(std::string_view name) const {
+        auto const known = facts_.names(path(name));
+        if (known) return std::vector(known->begin(), known->end());
+        return {{}, known.error(), reads_};
+    }
+    // Collects a value from each of the map's entries below `name`. The first that can't be read,
+    // or a pattern that was not looked up, leaves the whole unread.
+    template <class Map, class Value, class Take>
+    [[nodiscard]] Field<Value> each(Map const& map, std::string_view name, std::string_view pattern,
+                                    Value all, Take take) const {
+        auto const prefix = path(name);
+        std::optional<Unknown> unread;
+        if (!facts_.looked_up(pattern)) unread = Unknown{prefix + "*", 0};
+        for (auto at = map.lower_bound(prefix); at != map.end() && at->first.starts_with(prefix);
+             ++at) {
+            if (at->second.error == 0)
+                take(all, std::string_view(at->first).substr(prefix.size()), at->second.bytes);
+            else if (Unknown why{at->first, at->second.error}; !unread && is_unread(why))
+                unread = std::move(why);
+        }
+        if (unread) return {std::move(all), std::move(*unread), reads_};
+        return all;
+    }
+    [[nodiscard]] std::string path(std::string_view name) const {
+        return folder_ + "/" + std::string(name);
     }
     [[nodiscard]] std::string const& folder() const { return folder_; }
 
   private:
+    [[nodiscard]] int error_of(std::string_view name) const {
+        auto const text = facts_.text(path(name));
+        return text ? not_understood : text.error().error;
+    }
+
     Facts const& facts_;
+    Reads& reads_;
     std::string folder_;
 };
 
-std::optional<PciAddress> pci_in(std::optional<std::string> const& text) {
-    auto const address = text ? PciAddress::parse(*text) : Result<PciAddress>();
-    return text && address ? std::optional(*address) : std::nullopt;
+std::optional<PciAddress> pci_in(std::string_view text) {
+    auto const address = PciAddress::parse(text);
+    return address ? std::optional(*address) : std::nullopt;
 }
 
-std::map<std::uint16_t, PciAddress> vfs_of(Facts const& facts, std::string const& folder) {
-    std::map<std::uint16_t, PciAddress> vfs;
-    auto const prefix = folder + "/virtfn";
-    for (auto at = facts.links.lower_bound(prefix);
-         at != facts.links.end() && at->first.starts_with(prefix); ++at) {
-        auto const index =
-            parse_digits(std::string_view(at->first).substr(prefix.size()), {.max = UINT16_MAX});
-        auto const address = PciAddress::parse(last_part(at->second.bytes));
-        if (index && address) vfs.emplace(static_cast<std::uint16_t>(*index), *address);
-    }
-    return vfs;
+template <class T>
+Field<std::optional<T>> above(Field<std::optional<T>> field, T least) {
+    if (field.peek() && *field.peek() < least) return std::optional<T>();
+    return field;
 }
 
-PciDevice read_pci_device(Facts const& facts, PciAddress const& address) {
-    constexpr std::string_view devices = "/sys/bus/pci/devices/";
-    Attributes const of(facts, std::string(devices) + to_string(address));
+PciDevice read_pci_device(Facts const& facts, Reads& reads, PciAddress const& address) {
+    Attributes const of(facts, reads, "/sys/bus/pci/devices/" + to_string(address));
     PciDevice device;
     device.address = address;
-    device.vendor = of.number<std::uint16_t>("vendor").value_or(0);
-    device.device = of.number<std::uint16_t>("device").value_or(0);
-    device.subsystem_vendor = of.number<std::uint16_t>("subsystem_vendor").value_or(0);
-    device.subsystem_device = of.number<std::uint16_t>("subsystem_device").value_or(0);
-    device.class_code = of.number<std::uint32_t>("class").value_or(0);
-    device.revision = of.number<std::uint8_t>("revision").value_or(0);
-    device.numa_node = of.number<int>("numa_node");
-    if (device.numa_node && *device.numa_node < 0) device.numa_node.reset();
+    device.vendor = of.number<std::uint16_t>("vendor");
+    device.device = of.number<std::uint16_t>("device");
+    device.subsystem_vendor = of.number<std::uint16_t>("subsystem_vendor");
+    device.subsystem_device = of.number<std::uint16_t>("subsystem_device");
+    device.class_code = of.number<std::uint32_t>("class");
+    device.revision = of.number<std::uint8_t>("revision");
+    device.numa_node = above(of.optional_number<int>("numa_node"), 0);
     device.driver = of.link("driver");
     device.iommu_group = of.link("iommu_group");
-    device.total_vfs = of.number<std::uint16_t>("sriov_totalvfs");
-    device.vfs = vfs_of(facts, of.folder());
-    device.pf = pci_in(of.link("physfn"));
-    if (auto const path = facts.target(of.folder())) {
-        device.above = parse_pci_path(*path);
-        std::erase(device.above, address);
-    }
-    device.speed_gts = parse_link_speed(of.text("current_link_speed"));
-    device.speed_gts_max = parse_link_speed(of.text("max_link_speed"));
-    device.width = of.number<int>("current_link_width");
-    device.width_max = of.number<int>("max_link_width");
+    device.total_vfs = of.optional_number<std::uint16_t>("sriov_totalvfs");
+    device.vfs = of.each(facts.links, "virtfn", "/sys/bus/pci/devices/*/virtfn*",
+                         std::map<std::uint16_t, PciAddress>(),
+                         [](auto& vfs, std::string_view number, std::string_view target) {
+                             auto const index = parse_digits(number, {.max = UINT16_MAX});
+                             auto const vf = PciAddress::parse(last_part(target));
+                             if (index && vf) vfs.emplace(static_cast<std::uint16_t>(*index), *vf);
+                         });
+    device.pf = of.link("physfn", pci_in);
+    auto const place = facts.target(of.folder());
+    auto path = parse_pci_path(place.value_or(""));
+    std::erase(path, address);
+    device.above = place ? Field(std::move(path)) : Field(std::move(path), place.error(), reads);
+    device.speed_gts = of.parsed("current_link_speed", parse_link_speed);
+    device.speed_gts_max = of.parsed("max_link_speed", parse_link_speed);
+    device.width = of.optional_number<int>("current_link_width");
+    device.width_max = of.optional_number<int>("max_link_width");
     device.netdevs = of.names("net");
     device.rdma_devices = of.names("infiniband");
     return device;
 }
 
-MachineNetdev read_netdev(Facts const& facts, std::string const& name) {
-    constexpr unsigned up_flag = 1;  // IFF_UP
-    Attributes const of(facts, "/sys/class/net/" + name);
+MachineNetdev read_netdev(Facts const& facts, Reads& reads, std::string const& name) {
+    Attributes const of(facts, reads, "/sys/class/net/" + name);
     MachineNetdev netdev;
     netdev.name = name;
-    netdev.ifindex = of.number<int>("ifindex").value_or(0);
-    if (auto const mac = MacAddress::parse(of.text("address"))) netdev.mac = *mac;
-    netdev.hardware_type = of.number<int>("type").value_or(0);
-    netdev.mtu = of.number<int>("mtu").value_or(0);
-    netdev.up = (of.number<std::uint32_t>("flags").value_or(0) & up_flag) != 0;
-    if (auto const carrier = of.number<int>("carrier")) netdev.carrier = *carrier == 1;
-    netdev.speed_mbps = of.number<int>("speed");
-    if (netdev.speed_mbps && *netdev.speed_mbps <= 0) netdev.speed_mbps.reset();
-    netdev.pci = pci_in(of.link("device"));
+    netdev.ifindex = of.number<int>("ifindex");
+    netdev.mac = of.parsed("address", [](std::string_view text) {
+        auto const mac = MacAddress::parse(text);
+        return mac ? std::optional(*mac) : std::nullopt;
+    });
+    netdev.hardware_type = of.number<int>("type");
+    netdev.mtu = of.number<int>("mtu");
+    netdev.up = of.parsed("flags", [](std::string_view text) {
+        constexpr std::int64_t up_flag = 1;  // IFF_UP
+        return (parse_number(text).value_or(0) & up_flag) != 0;
+    });
+    netdev.carrier = of.parsed("carrier", [](std::string_view text) {
+        auto const carrier = parse_number(text);
+        return carrier ? std::optional(*carrier == 1) : std::nullopt;
+    });
+    netdev.speed_mbps = above(of.optional_number<int>("speed"), 1);
+    netdev.pci = of.link("device", pci_in);
     netdev.master = of.link("master");
     netdev.phys_port_name = of.text("phys_port_name");
-    netdev.dev_port = of.number<int>("dev_port").value_or(0);
+    netdev.dev_port = of.number<int>("dev_port");
     return netdev;
 }
 
-std::vector<Gid> read_gids(Facts const& facts, std::string const& port) {
-    std::vector<Gid> gids;
-    auto const prefix = port + "/gids/";
-    Attributes const of(facts, port);
-    for (auto at = facts.files.lower_bound(prefix);
-         at != facts.files.end() && at->first.starts_with(prefix); ++at) {
-        auto const index = std::string(at->first.substr(prefix.size()));
-        auto const number = parse_digits(index, {.max = INT32_MAX});
-        auto const gid = of.text("gids/" + index);
-        // mlx4 shows free slots of InfiniBand with the prefix.
-        constexpr std::string_view free_slot = "fe80:0000:0000:0000:0000:0000:0000:0000";
-        if (!number || gid.find_first_not_of("0:") == gid.npos || gid == free_slot) continue;
-        gids.push_back({static_cast<int>(*number), std::string(gid),
-                        std::string(of.text("gid_attrs/types/" + index)),
-                        std::string(of.text("gid_attrs/ndevs/" + index))});
-    }
-    std::ranges::sort(gids, {}, &Gid::index);
-    return gids;
+Field<std::vector<Gid>> read_gids(Facts const& facts, Attributes const& of) {
+    return of.each(
+        facts.files, "gids/", "/sys/class/infiniband/*/ports/*/gids/*", std::vector<Gid>(),
+        [&](std::vector<Gid>& gids, std::string_view index, std::string_view bytes) {
+            auto const number = parse_digits(index, {.max = INT32_MAX});
+            auto const gid = trimmed_end(bytes);
+            // mlx4 shows free slots of InfiniBand with the prefix.
+            constexpr std::string_view free_slot = "fe80:0000:0000:0000:0000:0000:0000:0000";
+            if (!number || gid.find_first_not_of("0:") == gid.npos || gid == free_slot) return;
+            Gid one{static_cast<int>(*number), std::string(gid),
+                    of.text("gid_attrs/types/" + std::string(index)),
+                    of.text("gid_attrs/ndevs/" + std::string(index))};
+            gids.insert(std::ranges::upper_bound(gids, one.index, {}, &Gid::index), std::move(one));
+        });
 }
 
-MachineRdmaPort read_rdma_port(Facts const& facts, std::string const& folder, int number) {
-    Attributes const of(facts, folder);
+Field<std::string> state_of(Attributes const& of, std::string_view name) {
+    return of.parsed(name,
+                     [](std::string_view text) { return std::string(parse_port_state(text)); });
+}
+
+MachineRdmaPort read_rdma_port(Facts const& facts, Reads& reads, std::string const& folder,
+                               int number) {
+    Attributes const of(facts, reads, folder);
     MachineRdmaPort port;
     port.number = number;
-    port.state = parse_port_state(of.text("state"));
-    port.phys_state = parse_port_state(of.text("phys_state"));
+    port.state = state_of(of, "state");
+    port.phys_state = state_of(of, "phys_state");
     port.link_layer = of.text("link_layer");
     port.rate = of.text("rate");
-    port.sm_lid = of.number<unsigned>("sm_lid");
-    port.gids = read_gids(facts, folder);
+    port.sm_lid = of.optional_number<unsigned>("sm_lid");
+    port.gids = read_gids(facts, of);
     return port;
 }
 
@@ -164,32 +226,35 @@ std::set<int> port_numbers(Facts const& facts, std::string const& device) {
     return numbers;
 }
 
-MachineRdmaDevice read_rdma_device(Facts const& facts, std::string const& name) {
-    Attributes const of(facts, "/sys/class/infiniband/" + name);
+MachineRdmaDevice read_rdma_device(Facts const& facts, Reads& reads, std::string const& name) {
+    Attributes const of(facts, reads, "/sys/class/infiniband/" + name);
     MachineRdmaDevice device;
     device.name = name;
-    if (auto const guid = Guid::parse(of.text("node_guid"))) device.node_guid = *guid;
+    device.node_guid = of.parsed("node_guid", [](std::string_view text) {
+        auto const guid = Guid::parse(text);
+        return guid ? std::optional(*guid) : std::nullopt;
+    });
     device.firmware = of.text("fw_ver");
     device.hca_type = of.text("hca_type");
     device.board_id = of.text("board_id");
-    device.pci = pci_in(of.link("device"));
+    device.pci = of.link("device", pci_in);
     device.parent = of.text("parent");
     for (int const number : port_numbers(facts, of.folder()))
         device.ports.push_back(
-            read_rdma_port(facts, of.folder() + "/ports/" + std::to_string(number), number));
+            read_rdma_port(facts, reads, of.folder() + "/ports/" + std::to_string(number), number));
     return device;
 }
 
 }  // namespace
 
 bool is_network(PciDevice const& device) {
-    return device.class_code >> 16U == 0x02;
+    return device.class_code() >> 16U == 0x02;
 }
 bool is_bridge(PciDevice const& device) {
-    return device.class_code >> 8U == 0x0604;
+    return device.class_code() >> 8U == 0x0604;
 }
 bool is_nvidia_gpu(PciDevice const& device) {
-    return device.vendor == vendor_nvidia && device.class_code >> 16U == 0x03;
+    return device.vendor() == vendor_nvidia && device.class_code() >> 16U == 0x03;
 }
 
 std::optional<std::int64_t> parse_number(std::string_view text) {
@@ -225,31 +290,31 @@ std::vector<PciAddress> parse_pci_path(std::string_view target) {
     return path;
 }
 
-Known<std::vector<PciDevice>> read_pci_devices(Facts const& facts) {
+Known<std::vector<PciDevice>> read_pci_devices(Facts const& facts, Reads& reads) {
     auto const names = facts.names("/sys/bus/pci/devices");
     if (!names) return tl::unexpected(names.error());
     std::vector<PciDevice> devices;
     for (auto const& name : *names)
         if (auto const address = PciAddress::parse(name))
-            devices.push_back(read_pci_device(facts, *address));
+            devices.push_back(read_pci_device(facts, reads, *address));
     std::ranges::sort(devices, {}, &PciDevice::address);
     return devices;
 }
 
-Known<std::vector<MachineNetdev>> read_netdevs(Facts const& facts) {
+Known<std::vector<MachineNetdev>> read_netdevs(Facts const& facts, Reads& reads) {
     auto const names = facts.names("/sys/class/net");
     if (!names) return tl::unexpected(names.error());
     std::vector<MachineNetdev> netdevs;
     for (auto const& name : *names)
-        if (name != "bonding_masters") netdevs.push_back(read_netdev(facts, name));
+        if (name != "bonding_masters") netdevs.push_back(read_netdev(facts, reads, name));
     return netdevs;
 }
 
-Known<std::vector<MachineRdmaDevice>> read_rdma_devices(Facts const& facts) {
+Known<std::vector<MachineRdmaDevice>> read_rdma_devices(Facts const& facts, Reads& reads) {
     auto const names = facts.names("/sys/class/infiniband");
     if (!names) return tl::unexpected(names.error());
     std::vector<MachineRdmaDevice> devices;
-    for (auto const& name : *names) devices.push_back(read_rdma_device(facts, name));
+    for (auto const& name : *names) devices.push_back(read_rdma_device(facts, reads, name));
     return devices;
 }
 

@@ -6,10 +6,12 @@
 
 namespace vfmgr::checks {
 
-// Sorted by address or name. A tree that lacks parts yields what it has.
-[[nodiscard]] Known<std::vector<PciDevice>> read_pci_devices(Facts const& facts);
-[[nodiscard]] Known<std::vector<MachineNetdev>> read_netdevs(Facts const& facts);
-[[nodiscard]] Known<std::vector<MachineRdmaDevice>> read_rdma_devices(Facts const& facts);
+// Sorted by address or name. A tree that lacks parts yields what it has; the fields of the rest
+// note it in `reads`, which outlives them, when they are read.
+[[nodiscard]] Known<std::vector<PciDevice>> read_pci_devices(Facts const& facts, Reads& reads);
+[[nodiscard]] Known<std::vector<MachineNetdev>> read_netdevs(Facts const& facts, Reads& reads);
+[[nodiscard]] Known<std::vector<MachineRdmaDevice>> read_rdma_devices(Facts const& facts,
+                                                                      Reads& reads);
 
 // "0x15b3", "4096", "-1".
 [[nodiscard]] std::optional<std::int64_t> parse_number(std::string_view text);

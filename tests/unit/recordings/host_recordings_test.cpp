@@ -18,10 +18,10 @@ using testing::IsEmpty;
 using testing::Not;
 
 PciDevice const* first(Machine const& machine, std::string_view driver) {
-    if (!machine.pci) return nullptr;
-    auto const found =
-        std::ranges::find_if(*machine.pci, [&](auto const& one) { return one.driver == driver; });
-    return found == machine.pci->end() ? nullptr : &*found;
+    if (!machine.pci()) return nullptr;
+    auto const found = std::ranges::find_if(
+        *machine.pci(), [&](auto const& one) { return one.driver() == driver; });
+    return found == machine.pci()->end() ? nullptr : &*found;
 }
 
 class SysfsRecordings : public Recordings {};
@@ -30,40 +30,40 @@ TEST_F(SysfsRecordings, XeonWithConnectX3) {
     auto const facts =
         collected("04-sysfs/hwloc-sandybridge-mlx4-137pci.tar.gz", "32em64t-2n8c+1mic");
     auto const machine = read_machine(facts);
-    ASSERT_TRUE(machine.pci && machine.rdma_devices);
-    EXPECT_EQ(machine.pci->size(), 137U);
+    ASSERT_TRUE(machine.pci() && machine.rdma_devices());
+    EXPECT_EQ(machine.pci()->size(), 137U);
     auto const* const nic = first(machine, "mlx4_core");
     ASSERT_NE(nic, nullptr);
     EXPECT_EQ(to_string(nic->address), "0000:82:00.0");
-    EXPECT_EQ(nic->numa_node, 1);
-    EXPECT_THAT(nic->rdma_devices, ElementsAre("mlx4_0"));
+    EXPECT_EQ(nic->numa_node(), 1);
+    EXPECT_THAT(nic->rdma_devices(), ElementsAre("mlx4_0"));
     auto const device =
-        std::ranges::find(*machine.rdma_devices, "mlx4_0", &MachineRdmaDevice::name);
-    ASSERT_NE(device, machine.rdma_devices->end());
-    EXPECT_EQ(device->pci, nic->address);
+        std::ranges::find(*machine.rdma_devices(), "mlx4_0", &MachineRdmaDevice::name);
+    ASSERT_NE(device, machine.rdma_devices()->end());
+    EXPECT_EQ(device->pci(), nic->address);
     EXPECT_FALSE(device->ports.empty());
     // A coprocessor's RDMA device: not a NIC, and not a fault.
     EXPECT_THAT(said(facts, "stack.driver"), Not(HasSubstr("scif")));
-    EXPECT_TRUE(machine.cpu && machine.cpu->vendor == CpuVendor::intel);
+    EXPECT_TRUE(machine.cpu() && machine.cpu()->vendor == CpuVendor::intel);
 }
 
 TEST_F(SysfsRecordings, TwoPfsWithoutVfs) {
     auto const facts =
         collected("04-sysfs/hwloc-cascadelake-two-pfs-totalvfs64.tar.gz", "32intel64-2p8co2t+8ve");
     auto const machine = read_machine(facts);
-    ASSERT_TRUE(machine.pci && machine.parameters);
+    ASSERT_TRUE(machine.pci() && machine.parameters());
     int pfs = 0;
-    for (auto const& device : *machine.pci) {
-        if (!device.total_vfs) continue;
+    for (auto const& device : *machine.pci()) {
+        if (!device.total_vfs()) continue;
         ++pfs;
-        EXPECT_EQ(device.total_vfs, 64);
-        EXPECT_THAT(device.vfs, IsEmpty());
-        EXPECT_GE(device.above.size(), 2U);  // behind a switch
+        EXPECT_EQ(device.total_vfs(), 64);
+        EXPECT_THAT(device.vfs(), IsEmpty());
+        EXPECT_GE(device.above().size(), 2U);  // behind a switch
         EXPECT_THAT(said(facts, "sriov.capable"),
                     HasSubstr("ok       sriov.capable " + to_string(device.address)));
     }
     EXPECT_EQ(pfs, 2);
-    EXPECT_NE(find_parameter(*machine.parameters, "crashkernel"), nullptr);
+    EXPECT_NE(find_parameter(*machine.parameters(), "crashkernel"), nullptr);
 }
 
 TEST_F(SysfsRecordings, GpuMemoryIsANodeOfNoCpu) {
@@ -79,27 +79,27 @@ TEST_F(SysfsRecordings, GpuMemoryIsANodeOfNoCpu) {
 TEST_F(SysfsRecordings, SnapshotsWithOrWithoutGpus) {
     auto const gpu = collected("04-sysfs/ghw-nvidia-accelerator.tar.gz", "");
     auto const machine = read_machine(gpu);
-    ASSERT_TRUE(machine.pci);
-    EXPECT_GT(std::ranges::count_if(*machine.pci, is_nvidia_gpu), 0);
+    ASSERT_TRUE(machine.pci());
+    EXPECT_GT(std::ranges::count_if(*machine.pci(), is_nvidia_gpu), 0);
     EXPECT_THAT(said(gpu, "gpu.driver"), HasSubstr("NVIDIA's driver is not installed"));
     auto const plain = collected("04-sysfs/ghw-amd64-8581.tar.gz", "");
     EXPECT_THAT(said(plain, "gpu.driver"), HasSubstr("there is no NVIDIA GPU"));
-    EXPECT_TRUE(read_machine(plain).cpu);
+    EXPECT_TRUE(read_machine(plain).cpu());
 }
 
 TEST_F(SysfsRecordings, H100HostsNamesHaveGaps) {
     auto const facts = collected("04-sysfs/h100-class-infiniband.tar.gz", "");
     auto const machine = read_machine(facts);
-    ASSERT_TRUE(machine.rdma_devices);
-    ASSERT_EQ(machine.rdma_devices->size(), 9U);
-    for (auto const& device : *machine.rdma_devices) {
+    ASSERT_TRUE(machine.rdma_devices());
+    ASSERT_EQ(machine.rdma_devices()->size(), 9U);
+    for (auto const& device : *machine.rdma_devices()) {
         ASSERT_EQ(device.ports.size(), 1U) << device.name;
         bool const bond = device.name == "mlx5_bond_0";
-        EXPECT_EQ(device.firmware, bond ? "32.38.3056" : "28.41.1000") << device.name;
-        EXPECT_EQ(device.hca_type, bond ? "MT41692" : "MT4129") << device.name;
-        EXPECT_EQ(device.ports[0].link_layer, bond ? "Ethernet" : "InfiniBand") << device.name;
-        EXPECT_EQ(device.ports[0].state, "ACTIVE") << device.name;
-        EXPECT_EQ(device.board_id == "MT_0000000838", !bond) << device.board_id;
+        EXPECT_EQ(device.firmware(), bond ? "32.38.3056" : "28.41.1000") << device.name;
+        EXPECT_EQ(device.hca_type(), bond ? "MT41692" : "MT4129") << device.name;
+        EXPECT_EQ(device.ports[0].link_layer(), bond ? "Ethernet" : "InfiniBand") << device.name;
+        EXPECT_EQ(device.ports[0].state(), "ACTIVE") << device.name;
+        EXPECT_EQ(device.board_id() == "MT_0000000838", !bond) << device.board_id();
     }
     EXPECT_THAT(said(facts, "port.speed"), Not(HasSubstr("warning ")));
     EXPECT_THAT(said(facts, "port.state"), Not(HasSubstr("failed  ")));
@@ -144,16 +144,16 @@ TEST_F(SysfsRecordings, IntelPfAndThreeKindsOfRdmaDevices) {
     auto const* const ice = first(machine, "ice");
     ASSERT_NE(ice, nullptr);
     EXPECT_EQ(to_string(ice->address), "0000:a2:00.0");
-    EXPECT_EQ(ice->total_vfs, 128);
-    EXPECT_EQ(ice->width_max, 8);
-    EXPECT_EQ(ice->speed_gts, 16.0);
-    ASSERT_TRUE(machine.rdma_devices);
-    ASSERT_EQ(machine.rdma_devices->size(), 3U);
-    EXPECT_EQ(machine.rdma_devices->at(0).name, "hfi1_0");
-    EXPECT_EQ(machine.rdma_devices->at(0).ports[0].state, "ACTIVE");
-    EXPECT_EQ(machine.rdma_devices->at(1).ports.size(), 2U);
-    EXPECT_EQ(machine.rdma_devices->at(1).ports[1].link_layer, "InfiniBand");
-    EXPECT_TRUE(machine.rdma_devices->at(2).node_guid);
+    EXPECT_EQ(ice->total_vfs(), 128);
+    EXPECT_EQ(ice->width_max(), 8);
+    EXPECT_EQ(ice->speed_gts(), 16.0);
+    ASSERT_TRUE(machine.rdma_devices());
+    ASSERT_EQ(machine.rdma_devices()->size(), 3U);
+    EXPECT_EQ(machine.rdma_devices()->at(0).name, "hfi1_0");
+    EXPECT_EQ(machine.rdma_devices()->at(0).ports[0].state(), "ACTIVE");
+    EXPECT_EQ(machine.rdma_devices()->at(1).ports.size(), 2U);
+    EXPECT_EQ(machine.rdma_devices()->at(1).ports[1].link_layer(), "InfiniBand");
+    EXPECT_TRUE(machine.rdma_devices()->at(2).node_guid());
     EXPECT_THAT(said(facts, "sriov.capable"), HasSubstr("ok       sriov.capable 0000:a2:00.0"));
     // A value that is not a number of interrupts has no use.
     EXPECT_THAT(describe(diagnose(facts, all_rules()), {.all = true}),
@@ -208,9 +208,9 @@ TEST_F(HostRecordings, GroupsAreTheIommu) {
         facts.files["/proc/cmdline"] = {command_line(session) + "\n", 0};
         EXPECT_THAT(said(facts, "iommu.enabled"), HasSubstr("ok       iommu.enabled")) << name;
         auto const machine = read_machine(facts);
-        ASSERT_TRUE(machine.parameters);
-        EXPECT_EQ(find_parameter(*machine.parameters, "intel_iommu")->value, "on") << name;
-        EXPECT_EQ(find_parameter(*machine.parameters, "iommu")->value, "pt") << name;
+        ASSERT_TRUE(machine.parameters());
+        EXPECT_EQ(find_parameter(*machine.parameters(), "intel_iommu")->value, "on") << name;
+        EXPECT_EQ(find_parameter(*machine.parameters(), "iommu")->value, "pt") << name;
     }
 }
 
@@ -229,10 +229,10 @@ TEST_F(GpuRecordings, A100VmOfManyDomains) {
     auto facts = machine_with(functions_in(content("07-gpu-topology/lspci-nn-a100.txt")));
     facts.machine = CheckedMachine::guest;
     auto const machine = read_machine(facts);
-    ASSERT_TRUE(machine.pci);
-    EXPECT_EQ(std::ranges::count_if(*machine.pci, is_nvidia_gpu), 8);
-    EXPECT_EQ(std::ranges::count_if(*machine.pci,
-                                    [](auto const& one) { return one.vendor == vendor_mellanox; }),
+    ASSERT_TRUE(machine.pci());
+    EXPECT_EQ(std::ranges::count_if(*machine.pci(), is_nvidia_gpu), 8);
+    EXPECT_EQ(std::ranges::count_if(
+                  *machine.pci(), [](auto const& one) { return one.vendor() == vendor_mellanox; }),
               9);
     EXPECT_NE(find_pci(machine, {0xc941, 0, 2, 0}), nullptr);
     EXPECT_THAT(said(facts, "stack.driver"), HasSubstr("0101:00:00.0"));

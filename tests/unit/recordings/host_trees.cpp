@@ -54,7 +54,7 @@ std::string file_for_vm(Machine const& host, std::map<PciAddress, PciAddress> co
     std::vector<guest::gpu::PlacedFunction> given;
     for (auto const& [on_host, here] : in_vm) {
         auto const* const device = find_pci(host, on_host);
-        given.push_back({here, device->class_code, place_of(host, *device)});
+        given.push_back({here, device->class_code(), place_of(host, *device)});
     }
     return guest::gpu::topology_file(given, {"ff"});
 }
@@ -82,7 +82,7 @@ void expect_gpus_are_judged(Machine const& machine, Distances const& expected) {
     for (auto const& [pair, distance] : expected) functions.insert({pair.first, pair.second});
     std::vector<GpuInfo> gpus;
     for (auto const& function : functions) {
-        if (is_nic(find_pci(machine, function)->class_code)) continue;
+        if (is_nic(find_pci(machine, function)->class_code())) continue;
         auto& gpu = gpus.emplace_back();
         gpu.pci = function;
         gpu.route = GpuRoute::dma_buf;
@@ -122,8 +122,8 @@ std::string compared_by(Between distance, Machine const& machine, Distances cons
             << to_string(pair.first) << " and " << to_string(pair.second);
         EXPECT_EQ(distance(there, here), distance(here, there))
             << to_string(pair.first) << " and " << to_string(pair.second);
-        ++(is_nic(one->class_code) != is_nic(other->class_code) ? of_gpu_and_nic
-                                                                : of_others)[recorded];
+        ++(is_nic(one->class_code()) != is_nic(other->class_code()) ? of_gpu_and_nic
+                                                                    : of_others)[recorded];
     }
     auto text = fmt::format("GPU-NIC {}; others {}", to_text(of_gpu_and_nic), to_text(of_others));
     testing::Test::RecordProperty("compared", text);

@@ -218,7 +218,14 @@ Facts machine_with(std::vector<Function> const& functions, std::string log) {
 std::string said(Facts const& facts, std::string_view rule) {
     auto report = diagnose(facts, all_rules());
     std::erase_if(report.findings, [&](auto const& finding) { return finding.rule != rule; });
-    return describe(report, {.all = true});
+    // Together, devices with the same fault are one finding; so each is told by itself, too.
+    auto text = describe(report, {.all = true});
+    for (auto const& finding : report.findings) {
+        auto one = report;
+        one.findings = {finding};
+        text += describe(one, {.all = true});
+    }
+    return text;
 }
 
 namespace {

@@ -17,27 +17,27 @@ bool has_table(Machine const& machine, std::string_view table) {
 }
 
 std::vector<Finding> judge_virtualisation(Machine const& machine) {
-    if (!machine.cpu) return {unknown("", machine.cpu.error())};
+    if (!machine.cpu()) return {unknown("", machine.cpu().error())};
     bool const usable = module_loaded(machine, "kvm_intel") || module_loaded(machine, "kvm_amd");
     auto const devices = machine.facts.names("/dev");
     bool const node = devices && std::ranges::find(*devices, "kvm") != devices->end();
     if (node) return {ok("", "KVM is available", {{"/dev/kvm", "exists"}})};
     if (!devices) return {unknown("", devices.error())};
     // Other architectures have neither vmx nor svm.
-    if (machine.cpu->vendor == CpuVendor::other)
+    if (machine.cpu()->vendor == CpuVendor::other)
         return {failed("", "there is no /dev/kvm",
                        by_command("modprobe kvm", "on POWER: modprobe kvm_hv"),
                        {absence_evidence("/dev/kvm")})};
-    if (!machine.cpu->virtualisation)
+    if (!machine.cpu()->virtualisation)
         return {failed(
             "", "the CPU shows no virtualisation extension (vmx or svm)",
             by_hand(
-                machine.cpu->hypervisor
+                machine.cpu()->hypervisor
                     ? "this machine is a VM itself: enable nested virtualisation for it on its host"
                     : "enable VT-x or SVM in the firmware's set-up",
                 BlastRadius::reboot),
             {{"/proc/cpuinfo", "flags without vmx and svm"}})};
-    auto const module = machine.cpu->vendor == CpuVendor::amd ? "kvm_amd" : "kvm_intel";
+    auto const module = machine.cpu()->vendor == CpuVendor::amd ? "kvm_amd" : "kvm_intel";
     return {failed("", usable ? "there is no /dev/kvm" : fmt::format("{} is not loaded", module),
                    by_command(fmt::format("modprobe {}", module)), {absence_evidence("/dev/kvm")})};
 }
@@ -60,12 +60,12 @@ bool is_used_unasked(Machine const& machine) {
 
 // Judges the vendor's own switch: what the kernel accepts, and what this build needs.
 std::vector<Finding> iommu_is_off(Machine const& machine) {
-    if (!machine.cpu) return {unknown("", machine.cpu.error())};
-    auto const& parameters = *machine.parameters;
+    if (!machine.cpu()) return {unknown("", machine.cpu().error())};
+    auto const& parameters = *machine.parameters();
     // The table shows whose IOMMU it is; the CPU shows only what is missing. (Zhaoxin's have a
     // DMAR, and an emulated machine may have any pair of them.)
     bool const amd = has_table(machine, "IVRS") ||
-                     (machine.cpu->vendor == CpuVendor::amd && !has_table(machine, "DMAR"));
+                     (machine.cpu()->vendor == CpuVendor::amd && !has_table(machine, "DMAR"));
     std::string const table = amd ? "IVRS" : "DMAR";
     // AMD's is on unless it is switched off.
     std::string const expected = amd ? "iommu=pt" : "intel_iommu=on iommu=pt";
@@ -80,7 +80,7 @@ std::vector<Finding> iommu_is_off(Machine const& machine) {
         return {failed("", fmt::format("the IOMMU is switched off by {}=off", own->name),
                        by_kernel_parameter_instead(machine, own->name + "=off", expected),
                        evidence)};
-    if (machine.cpu->vendor == CpuVendor::other && !has_table(machine, table))
+    if (machine.cpu()->vendor == CpuVendor::other && !has_table(machine, table))
         return {
             failed("", "the kernel uses no IOMMU",
                    by_hand("enable the IOMMU (SMMU) in the firmware's set-up", BlastRadius::reboot),
@@ -88,7 +88,7 @@ std::vector<Finding> iommu_is_off(Machine const& machine) {
     if (!has_table(machine, table)) {
         evidence.push_back(absence_evidence("/sys/firmware/acpi/tables/" + table));
         return {failed("", fmt::format("the firmware offers no IOMMU: it has no {} table", table),
-                       by_hand(switch_of_iommu(*machine.cpu), BlastRadius::reboot), evidence)};
+                       by_hand(switch_of_iommu(*machine.cpu()), BlastRadius::reboot), evidence)};
     }
     evidence.push_back({"/sys/firmware/acpi/tables/" + table, "exists"});
     if (amd || (own && own->value.starts_with("on")) || is_used_unasked(machine))
@@ -110,16 +110,17 @@ std::vector<Finding> judge_enabled(Machine const& machine) {
         return {ok("", fmt::format("the IOMMU is on, with {} groups", groups->size()),
                    {{"/sys/class/iommu",
                      units ? fmt::format("{}", fmt::join(*units, " ")) : std::string()}})};
-    if (!machine.parameters) return {unknown("", machine.parameters.error())};
+    if (!machine.parameters()) return {unknown("", machine.parameters().error())};
     return iommu_is_off(machine);
 }
 
 std::vector<Finding> judge_remapping(Machine const& machine) {
     auto const groups = machine.facts.names("/sys/kernel/iommu_groups");
-    if (groups && groups->empty()) return {not_applicable("the IOMMU is off")};
+    if (!groups) return {unknown("", groups.error())};
+    if (groups->empty()) return {not_applicable("the IOMMU is off")};
     // Other CPUs have no remapping of this kind: ARM's GIC translates messages itself.
-    if (!machine.cpu) return {unknown("", machine.cpu.error())};
-    if (machine.cpu->vendor == CpuVendor::other)
+    if (!machine.cpu()) return {unknown("", machine.cpu().error())};
+    if (machine.cpu()->vendor == CpuVendor::other)
         return {not_applicable("only x86 shows IR- in /proc/interrupts")};
     auto const remapped = machine.facts.text("/proc/interrupts");
     if (!remapped) return {unknown("", remapped.error())};
@@ -146,35 +147,36 @@ std::vector<Finding> judge_remapping(Machine const& machine) {
 
 // Other functions of a VF's group, which would have to be attached with it.
 std::vector<Finding> judge_groups(Machine const& machine) {
-    if (!machine.pci) return {unknown("", machine.pci.error())};
+    if (!machine.pci()) return {unknown("", machine.pci().error())};
     std::vector<Finding> findings;
-    for (auto const& vf : *machine.pci) {
-        if (!vf.pf) continue;
+    for (auto const& vf : *machine.pci()) {
+        if (!vf.pf()) continue;
         auto const link = file_of(vf.address, "iommu_group");
-        if (auto const hidden = vf.iommu_group ? std::nullopt : unseen(machine, link))
+        if (auto const hidden = vf.iommu_group() ? std::nullopt : unseen(machine, link))
             return {*hidden};
-        if (!vf.iommu_group) continue;
+        if (!vf.iommu_group()) continue;
         std::string others;
-        for (auto const& other : *machine.pci)
-            if (other.address != vf.address && other.iommu_group == vf.iommu_group &&
+        for (auto const& other : *machine.pci())
+            if (other.address != vf.address && other.iommu_group() == vf.iommu_group() &&
                 !is_bridge(other))
                 others += (others.empty() ? "" : ", ") + to_string(other.address);
         if (others.empty()) continue;
         findings.push_back(
             failed(to_string(vf.address),
-                   fmt::format("shares IOMMU group {} with {}", *vf.iommu_group, others),
+                   fmt::format("shares IOMMU group {} with {}", *vf.iommu_group(), others),
                    by_hand("move the NIC to a slot whose port has ACS; pcie_acs_override=… only "
                            "hides that devices of a group reach each other past the IOMMU"),
-                   {{link, *vf.iommu_group}}));
+                   {{link, *vf.iommu_group()}}));
     }
-    bool const any = std::ranges::any_of(*machine.pci, [](auto const& one) { return !!one.pf; });
+    bool const any =
+        std::ranges::any_of(*machine.pci(), [](auto const& one) { return !!one.pf(); });
     return or_else(std::move(findings), any ? ok("", "every VF has an IOMMU group of its own")
                                             : not_applicable("there are no VFs"));
 }
 
 std::vector<Finding> judge_override(Machine const& machine) {
-    if (!machine.parameters) return {unknown("", machine.parameters.error())};
-    auto const* const override_ = find_parameter(*machine.parameters, "pcie_acs_override");
+    if (!machine.parameters()) return {unknown("", machine.parameters().error())};
+    auto const* const override_ = find_parameter(*machine.parameters(), "pcie_acs_override");
     if (!override_) return {ok("", "ACS is not overridden")};
     return {warning(
         "",

@@ -16,13 +16,15 @@ namespace {
 // The kernel's module that maps a VM's memory; newer kernels use iommufd, and POWER uses another.
 std::optional<Finding> judge_mapping(Machine const& machine) {
     auto const type1 = module_exists(machine, "vfio_iommu_type1");
-    bool const x86 = machine.cpu && machine.cpu->vendor != CpuVendor::other;
+    bool const x86 = machine.cpu() && machine.cpu()->vendor != CpuVendor::other;
     bool const other = kernel_option(machine, "CONFIG_IOMMUFD_VFIO_CONTAINER") == "y" ||
                        module_loaded(machine, "iommufd");
     if (!x86 || other || !type1 || *type1) return std::nullopt;
-    return failed("", "this kernel has no vfio_iommu_type1, so no VM's memory can be mapped",
-                  by_kernel_module(machine, "vfio_iommu_type1", "CONFIG_VFIO_IOMMU_TYPE1"),
-                  {absence_evidence("/lib/modules/" + machine.release + "/…/vfio_iommu_type1.ko")});
+    if (auto hidden = unread_so_far(machine)) return hidden;
+    return failed(
+        "", "this kernel has no vfio_iommu_type1, so no VM's memory can be mapped",
+        by_kernel_module(machine, "vfio_iommu_type1", "CONFIG_VFIO_IOMMU_TYPE1"),
+        {absence_evidence("/lib/modules/" + machine.release() + "/…/vfio_iommu_type1.ko")});
 }
 
 // vfmgrd may not load modules itself: its unit loads them when it starts.
@@ -37,7 +39,7 @@ std::vector<Finding> judge_vfio(Machine const& machine) {
     if (kernel_option(machine, "CONFIG_VFIO_PCI") == "n")
         return {failed("", "this kernel was built without vfio-pci (CONFIG_VFIO_PCI)",
                        by_hand("boot a kernel that has CONFIG_VFIO_PCI", BlastRadius::reboot),
-                       {evidence_of(machine, "/boot/config-" + machine.release)})};
+                       {evidence_of(machine, "/boot/config-" + machine.release())})};
     auto const exists = module_exists(machine, "vfio_pci");
     if (!exists) return {unknown("", exists.error())};
     if (*exists && vfmgrd_runs(machine))
@@ -49,9 +51,9 @@ std::vector<Finding> judge_vfio(Machine const& machine) {
     auto remedy = by_kernel_module(machine, "vfio-pci", "CONFIG_VFIO_PCI");
     if (vfmgrd_runs(machine) && remedy.blast_radius == BlastRadius::none)
         remedy.commands.emplace_back("modprobe vfio-pci");
-    return {failed("", fmt::format("kernel {} has no module vfio-pci", machine.release),
+    return {failed("", fmt::format("kernel {} has no module vfio-pci", machine.release()),
                    std::move(remedy),
-                   {absence_evidence("/lib/modules/" + machine.release + "/…/vfio-pci.ko")})};
+                   {absence_evidence("/lib/modules/" + machine.release() + "/…/vfio-pci.ko")})};
 }
 
 // --- the daemon ---
@@ -89,7 +91,7 @@ std::vector<Evidence> evidence_of(LibvirtUnits const& units) {
 
 Remedy install_libvirt(Machine const& machine) {
     if (machine.facts.text("/etc/debian_version"))
-        return by_command(machine.cpu && machine.cpu->vendor == CpuVendor::other
+        return by_command(machine.cpu() && machine.cpu()->vendor == CpuVendor::other
                               ? "apt-get install libvirt-daemon-system"
                               : "apt-get install libvirt-daemon-system qemu-system-x86");
     if (machine.facts.text("/etc/redhat-release"))
@@ -100,7 +102,7 @@ Remedy install_libvirt(Machine const& machine) {
 
 // Judges the one daemon, or the modular one for QEMU; if both are installed, the one that answers.
 std::vector<Finding> judge_unit(Machine const& machine) {
-    if (!machine.units) return {unknown("", machine.units.error())};
+    if (!machine.units()) return {unknown("", machine.units().error())};
     auto const whole = units_of(machine, "libvirtd");
     auto const modular = units_of(machine, "virtqemud");
     bool const take_modular =
@@ -162,9 +164,9 @@ struct FoundLibrary {
     std::string path, target;
 };
 std::optional<FoundLibrary> libvirt_library(Machine const& machine) {
-    for (auto const& [path, fact] : machine.facts.links)
-        if (fact.error == 0 && path.ends_with("/libvirt.so.0"))
-            return FoundLibrary{path, fact.bytes};
+    for (auto const pattern : {"/usr/lib/*/libvirt.so.0", "/usr/lib64/libvirt.so.0"})
+        for (auto const& [path, link] : machine.facts.links(pattern))
+            return FoundLibrary{std::string(path), link->bytes};
     return std::nullopt;
 }
 
@@ -172,8 +174,8 @@ std::optional<FoundLibrary> libvirt_library(Machine const& machine) {
 bool has_variant(PciDevice const& device) {
     constexpr std::array<std::uint16_t, 7> devices{0x101d, 0x101f, 0x1021, 0x1023,
                                                    0x1025, 0xa2d6, 0xa2dc};
-    return device.vendor == vendor_mellanox && is_network(device) &&
-           std::ranges::find(devices, device.device) != devices.end();
+    return device.vendor() == vendor_mellanox && is_network(device) &&
+           std::ranges::find(devices, device.device()) != devices.end();
 }
 
 std::vector<Finding> judge_version(Machine const& machine) {
@@ -198,7 +200,7 @@ std::vector<Finding> judge_version(Machine const& machine) {
                     "no hostdev network"),
             evidence));
     // If it is loaded, it is meant to be used. Its file exists on any machine.
-    bool const variant = machine.pci && std::ranges::any_of(*machine.pci, has_variant) &&
+    bool const variant = machine.pci() && std::ranges::any_of(*machine.pci(), has_variant) &&
                          module_loaded(machine, "mlx5_vfio_pci");
     if (*version < LibvirtVersion{10, 0, 0} && variant)
         findings.push_back(

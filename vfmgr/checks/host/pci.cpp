@@ -22,14 +22,14 @@ constexpr std::uint16_t isolating =
 constexpr std::uint16_t all_isolating = isolating | acs_completion_redirect;
 
 bool is_passed_through(PciDevice const& device) {
-    return (device.pf && is_network(device)) ||
+    return (device.pf() && is_network(device)) ||
            (on_vfio(device) && (is_network(device) || is_nvidia_gpu(device)));
 }
 
 std::set<PciAddress> ports_above_passed_through(Machine const& machine) {
     std::set<PciAddress> ports;
-    for (auto const& device : *machine.pci)
-        if (is_passed_through(device)) ports.insert(device.above.begin(), device.above.end());
+    for (auto const& device : *machine.pci())
+        if (is_passed_through(device)) ports.insert(device.above().begin(), device.above().end());
     return ports;
 }
 
@@ -37,9 +37,9 @@ std::string passed_through_below(Machine const& machine, PciAddress const& port)
     std::string names;
     std::size_t count = 0;
     constexpr std::size_t named_max = 3;
-    for (auto const& device : *machine.pci) {
+    for (auto const& device : *machine.pci()) {
         if (!is_passed_through(device) ||
-            std::ranges::find(device.above, port) == device.above.end())
+            std::ranges::find(device.above(), port) == device.above().end())
             continue;
         if (++count <= named_max) names += (names.empty() ? "" : ", ") + to_string(device.address);
     }
@@ -73,8 +73,8 @@ std::optional<Finding> judge_port(Machine const& machine, PciAddress const& port
 
 // Two devices whose common switch could pass their traffic on its own.
 bool share_switch(Machine const& machine, PciDevice const& one, PciDevice const& other) {
-    return std::ranges::any_of(one.above, [&](PciAddress const& port) {
-        if (std::ranges::find(other.above, port) == other.above.end()) return false;
+    return std::ranges::any_of(one.above(), [&](PciAddress const& port) {
+        if (std::ranges::find(other.above(), port) == other.above().end()) return false;
         auto const configuration = configuration_of(machine, port);
         return configuration && configuration->pcie &&
                configuration->pcie->kind == PcieKind::upstream_port;
@@ -83,7 +83,7 @@ bool share_switch(Machine const& machine, PciDevice const& one, PciDevice const&
 
 // 3D controllers are the GPUs that are made for it; GeForce cards are VGA controllers.
 bool is_compute_gpu(PciDevice const& device) {
-    return is_nvidia_gpu(device) && device.class_code >> 8U == 0x0302;
+    return is_nvidia_gpu(device) && device.class_code() >> 8U == 0x0302;
 }
 
 // A VM's NIC and GPU behind one switch: with address translation by the NIC (ATS) the switch passes
@@ -91,8 +91,8 @@ bool is_compute_gpu(PciDevice const& device) {
 // (guest-tools/gpu/GPUDIRECT.md#acs-and-ats).
 std::optional<Finding> judge_translated(Machine const& machine, PciDevice const& nic,
                                         PciDevice const& gpu) {
-    if (nic.above.empty() || !share_switch(machine, nic, gpu)) return std::nullopt;
-    auto const port = nic.above.back();
+    if (nic.above().empty() || !share_switch(machine, nic, gpu)) return std::nullopt;
+    auto const port = nic.above().back();
     auto const of_nic = configuration_of(machine, nic.address);
     auto const of_port = configuration_of(machine, port);
     if (!of_nic || !of_port || !of_nic->shows_extended_capabilities) return std::nullopt;
@@ -122,8 +122,8 @@ std::optional<Finding> judge_translated(Machine const& machine, PciDevice const&
 std::vector<Finding> judge_gpudirect(Machine const& machine) {
     std::vector<Finding> findings;
     for (auto const* nic : sriov_nics(machine))
-        for (auto const& gpu : *machine.pci)
-            if (is_compute_gpu(gpu) && on_vfio(gpu) && (!nic->vfs.empty() || on_vfio(*nic)))
+        for (auto const& gpu : *machine.pci())
+            if (is_compute_gpu(gpu) && on_vfio(gpu) && (!nic->vfs().empty() || on_vfio(*nic)))
                 if (auto finding = judge_translated(machine, *nic, gpu))
                     findings.push_back(std::move(*finding));
     return findings;
@@ -134,14 +134,14 @@ std::vector<Finding> judge_gpudirect(Machine const& machine) {
 // Nothing shows that a device is, or is about to be, attached to a VM. What can't be read means
 // that one may be.
 bool passes_nothing_through(Machine const& machine) {
-    if (!machine.units || !machine.modules) return false;
+    if (!machine.units() || !machine.modules()) return false;
     auto const attaches = [](PciDevice const& one) {
-        return one.pf || !one.vfs.empty() || on_vfio(one);
+        return one.pf() || !one.vfs().empty() || on_vfio(one);
     };
-    if (std::ranges::any_of(*machine.pci, attaches)) return false;
+    if (std::ranges::any_of(*machine.pci(), attaches)) return false;
     for (auto const* module : {"vfio_pci", "mlx5_vfio_pci", "vfio"})
-        if (machine.modules->contains(module)) return false;
-    return std::ranges::none_of(*machine.units, [](auto const& unit) {
+        if (machine.modules()->contains(module)) return false;
+    return std::ranges::none_of(*machine.units(), [](auto const& unit) {
         bool const of_vms = unit.first.starts_with("libvirtd.") ||
                             unit.first.starts_with("virtqemud.") ||
                             unit.first.starts_with("vfmgrd.");
@@ -150,8 +150,8 @@ bool passes_nothing_through(Machine const& machine) {
 }
 
 bool is_own_nic(PciDevice const& device) {
-    return is_network(device) && !device.pf && !on_vfio(device) &&
-           (is_connectx(device) || !device.rdma_devices.empty());
+    return is_network(device) && !device.pf() && !on_vfio(device) &&
+           (is_connectx(device) || !device.rdma_devices().empty());
 }
 
 // Switch ports that send traffic between the two devices to the root complex first.
@@ -165,12 +165,12 @@ struct Detour {
 std::vector<Detour> detours_of_host(Machine const& machine) {
     std::vector<Detour> detours;
     std::set<PciAddress> named;
-    for (auto const& nic : *machine.pci)
-        for (auto const& gpu : *machine.pci) {
-            if (!is_own_nic(nic) || !is_compute_gpu(gpu) || gpu.driver != "nvidia") continue;
-            if (nic.above.empty() || gpu.above.empty() || !share_switch(machine, nic, gpu))
+    for (auto const& nic : *machine.pci())
+        for (auto const& gpu : *machine.pci()) {
+            if (!is_own_nic(nic) || !is_compute_gpu(gpu) || gpu.driver() != "nvidia") continue;
+            if (nic.above().empty() || gpu.above().empty() || !share_switch(machine, nic, gpu))
                 continue;
-            for (auto const& port : {nic.above.back(), gpu.above.back()}) {
+            for (auto const& port : {nic.above().back(), gpu.above().back()}) {
                 auto const is = configuration_of(machine, port);
                 bool const separates =
                     is && is->pcie && is->pcie->kind == PcieKind::downstream_port && is->acs;
@@ -224,9 +224,10 @@ std::vector<Finding> nothing_passed_through(Machine const& machine, bool without
 }
 
 std::vector<Finding> judge_acs(Machine const& machine) {
-    if (!machine.pci) return {unknown("", machine.pci.error())};
+    if (!machine.pci()) return {unknown("", machine.pci().error())};
     auto const groups = machine.facts.names("/sys/kernel/iommu_groups");
     auto const ports = ports_above_passed_through(machine);
+    if (!groups && groups.error().error != 0) return {unknown("", groups.error())};
     bool const without_iommu = groups && groups->empty();
     if (ports.empty()) return nothing_passed_through(machine, without_iommu);
     if (without_iommu) return {not_applicable("the IOMMU is off")};
@@ -261,31 +262,33 @@ double gbps_of(double gts, int lanes) {
 
 // The sum of a card's two ports, where they report a speed: they share the link.
 std::optional<double> port_gbps(Machine const& machine, PciDevice const& card) {
-    if (!machine.netdevs) return std::nullopt;
+    if (!machine.netdevs()) return std::nullopt;
     double sum = 0;
-    for (auto const& netdev : *machine.netdevs) {
-        if (!netdev.pci || !netdev.speed_mbps || contains(netdev.phys_port_name, "vf")) continue;
-        auto const* const device = find_pci(machine, *netdev.pci);
-        if (share_slot(*netdev.pci, card.address) && device && !is_vf(*device))
-            sum = std::max(sum, 0.0) + *netdev.speed_mbps / 1000.0;
+    for (auto const& netdev : *machine.netdevs()) {
+        if (!netdev.pci() || !netdev.speed_mbps() || contains(netdev.phys_port_name(), "vf"))
+            continue;
+        auto const* const device = find_pci(machine, *netdev.pci());
+        if (share_slot(*netdev.pci(), card.address) && device && !is_vf(*device))
+            sum = std::max(sum, 0.0) + *netdev.speed_mbps() / 1000.0;
     }
     return sum > 0 ? std::optional(sum) : std::nullopt;
 }
 
 // mlx5 and other drivers report at boot if the path to the card is narrower than the card.
 LogLine const* limited_line(Machine const& machine, PciDevice const& card) {
-    if (!machine.log) return nullptr;
+    if (!machine.log()) return nullptr;
     auto const address = to_string(card.address) + ": ";
-    return find_line(*machine.log, {address, "available PCIe bandwidth, limited by"});
+    return find_line(*machine.log(), {address, "available PCIe bandwidth, limited by"});
 }
 
 Finding judge_link(Machine const& machine, PciDevice const& card) {
     auto const subject = to_string(card.address);
-    auto const now = gbps_of(*card.speed_gts, *card.width);
-    auto const best = gbps_of(*card.speed_gts_max, *card.width_max);
-    auto const is = fmt::format("{} GT/s x{}, {:.0f} Gb/s", *card.speed_gts, *card.width, now);
+    auto const now = gbps_of(*card.speed_gts(), *card.width());
+    auto const best = gbps_of(*card.speed_gts_max(), *card.width_max());
+    auto const is = fmt::format("{} GT/s x{}, {:.0f} Gb/s", *card.speed_gts(), *card.width(), now);
     auto const* const line = limited_line(machine, card);
-    bool const full = *card.width >= *card.width_max && *card.speed_gts >= *card.speed_gts_max;
+    bool const full =
+        *card.width() >= *card.width_max() && *card.speed_gts() >= *card.speed_gts_max();
     if (full && !line)
         return ok(subject, fmt::format("its link runs at the card's maximum: {}", is));
     auto const text =
@@ -293,12 +296,13 @@ Finding judge_link(Machine const& machine, PciDevice const& card) {
                            is)
              : fmt::format(
                    "the link of {} runs at {}, but the card supports {} GT/s x{}, {:.0f} Gb/s",
-                   name_of(machine, card), is, *card.speed_gts_max, *card.width_max, best);
+                   name_of(machine, card), is, *card.speed_gts_max(), *card.width_max(), best);
     auto const needed = port_gbps(machine, card);
     if (!full && needed && *needed <= now)
         return ok(subject,
                   fmt::format("{}; enough for the {:.0f} Gb/s of its ports", text, *needed));
     if (!full && !needed && !is_connectx(card)) return ok(subject, text + "; its ports are down");
+    if (auto hidden = unread_so_far(machine, subject)) return std::move(*hidden);
     std::vector<Evidence> evidence;
     if (!full)
         evidence = {evidence_of(machine, file_of(card.address, "current_link_speed")),
@@ -318,15 +322,15 @@ std::vector<Finding> judge_links(Machine const& machine) {
     std::set<PciAddress> known_cards;
     for (auto const* card : sriov_nics(machine)) {
         bool const is_known =
-            card->speed_gts && card->speed_gts_max && card->width && card->width_max;
+            card->speed_gts() && card->speed_gts_max() && card->width() && card->width_max();
         // An emulated link has no lanes; a card's first function stands for all.
-        if (!is_known || *card->width <= 0 || *card->width_max <= 0) continue;
+        if (!is_known || *card->width() <= 0 || *card->width_max() <= 0) continue;
         auto slot = card->address;
         slot.function = 0;
         if (known_cards.insert(slot).second) findings.push_back(judge_link(machine, *card));
     }
     return or_else(std::move(findings),
-                   nothing_in(machine.pci, "no NIC with SR-IOV reports its link"));
+                   nothing_in(machine.pci(), "no NIC with SR-IOV reports its link"));
 }
 
 constexpr std::array pci_group{
@@ -335,7 +339,8 @@ constexpr std::array pci_group{
          "rdma-core, rdma_topo",
          judge_acs, AppliesTo::host},
     Rule{"pci.link", "NICs have a fast enough PCIe link",
-         "Linux drivers/pci/pci.c, __pcie_print_link_status", judge_links, AppliesTo::host},
+         "Linux drivers/pci/pci.c, __pcie_print_link_status", judge_links, AppliesTo::host,
+         RestsOn::all_devices},
 };
 
 }  // namespace

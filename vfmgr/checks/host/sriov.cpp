@@ -114,7 +114,7 @@ Finding waits_for_reset(Machine const& machine, PciDevice const& card,
     Remedy remedy{{"reboot"},
                   BlastRadius::reboot,
                   "if a reboot does not reset the card, switch the machine's power off once"};
-    auto const report = card.total_vfs.value_or(0) > 0 ? warning : failed;
+    auto const report = card.total_vfs().value_or(0) > 0 ? warning : failed;
     return report(to_string(card.address), what, std::move(remedy), std::move(evidence));
 }
 
@@ -124,7 +124,7 @@ Finding judge_settings(Machine const& machine, PciDevice const& card,
     auto const enabled = after_reset(firmware, "SRIOV_EN");
     auto const* const limit = vf_limit(firmware);
     auto const count = limit ? after_reset(firmware, limit->name) : std::nullopt;
-    bool const has_vfs = card.total_vfs.value_or(0) > 0;
+    bool const has_vfs = card.total_vfs().value_or(0) > 0;
     if (enabled == 0U || count == 0U) {
         auto remedy =
             set_firmware(machine, card,
@@ -147,7 +147,7 @@ Finding judge_settings(Machine const& machine, PciDevice const& card,
             fmt::format("settings wait for the card's reset: {}", joined_pending(pending)));
     // A single column is the state after the reset; that the card offers no VFs is the state now.
     auto const* const en = firmware.find("SRIOV_EN");
-    if (!firmware.shows_current && en && count && !has_vfs)
+    if (!firmware.shows_current && en && count && !has_vfs && card.total_vfs.is_read())
         return waits_for_reset(machine, card, {en, limit},
                                fmt::format("{} VFs wait for the card's reset", *count));
     auto summary = firmware_summary(firmware);
@@ -180,12 +180,12 @@ std::vector<Finding> judge_firmware(Machine const& machine) {
             finding.detail +=
                 "; the kernel is locked down (Secure Boot), which keeps tools away from the card's "
                 "registers";
-        if (card->total_vfs.value_or(0) > 0)
+        if (card->total_vfs().value_or(0) > 0)
             finding.detail +=
-                fmt::format("; SR-IOV is on nevertheless, with up to {} VFs", *card->total_vfs);
+                fmt::format("; SR-IOV is on nevertheless, with up to {} VFs", *card->total_vfs());
         findings.push_back(std::move(finding));
     }
-    return or_else(std::move(findings), nothing_in(machine.pci, "there is no ConnectX"));
+    return or_else(std::move(findings), nothing_in(machine.pci(), "there is no ConnectX"));
 }
 
 // Judges a ConnectX that offers no VFs, though other NICs may.
@@ -195,12 +195,13 @@ Finding judge_without_vfs(Machine const& machine, PciDevice const& nic, bool oth
     auto const path = file_of(nic.address, "sriov_totalvfs");
     auto const total = machine.facts.text(path);
     if (!total && !total.error().absent()) return unknown(subject, total.error());
-    std::vector<Evidence> evidence{nic.total_vfs ? evidence_of(machine, path)
-                                                 : absence_evidence(path)};
+    std::vector<Evidence> evidence{nic.total_vfs() ? evidence_of(machine, path)
+                                                   : absence_evidence(path)};
     if (kernel_option(machine, "CONFIG_PCI_IOV") == "n")
         return failed(subject, "this kernel was built without SR-IOV (CONFIG_PCI_IOV)",
                       by_hand("boot a kernel that has CONFIG_PCI_IOV", BlastRadius::reboot),
-                      {evidence_of(machine, "/boot/config-" + machine.release)});
+                      {evidence_of(machine, "/boot/config-" + machine.release())});
+    if (auto hidden = unread_so_far(machine, to_string(nic.address))) return std::move(*hidden);
     auto card = nic.address;
     card.function = 0;
     auto const firmware = firmware_of(machine, card);
@@ -221,35 +222,36 @@ Finding judge_without_vfs(Machine const& machine, PciDevice const& nic, bool oth
 
 Finding judge_nic(Machine const& machine, PciDevice const& nic, bool others_can) {
     auto const subject = to_string(nic.address);
-    if (nic.total_vfs.value_or(0) == 0) return judge_without_vfs(machine, nic, others_can);
+    if (nic.total_vfs().value_or(0) == 0) return judge_without_vfs(machine, nic, others_can);
     if (on_vfio(nic)) {
         auto finding = not_applicable("is attached as a whole, so it has no VFs");
         finding.subject = subject;
         return finding;
     }
     auto const path = file_of(nic.address, "sriov_totalvfs");
-    if (nic.driver || !is_connectx(nic))
+    if (nic.driver() || !is_connectx(nic))
         return ok(subject,
                   fmt::format("{} can have {} VFs and has {}", name_of(machine, nic),
-                              *nic.total_vfs, nic.vfs.size()),
+                              *nic.total_vfs(), nic.vfs().size()),
                   {evidence_of(machine, path)});
     auto const link = file_of(nic.address, "driver");
     if (auto const hidden = unseen(machine, link, subject)) return *hidden;
     return failed(
         subject, "has no driver to create its VFs (ENOENT from sriov_numvfs)",
-        by_command(nic.device < first_of_mlx5 ? "modprobe mlx4_core" : "modprobe mlx5_core"),
+        by_command(nic.device() < first_of_mlx5 ? "modprobe mlx4_core" : "modprobe mlx5_core"),
         {absence_evidence(link)});
 }
 
 std::vector<Finding> judge_capable(Machine const& machine) {
     auto const nics = sriov_nics(machine);
-    bool const others_can = std::ranges::any_of(
-        nics, [](auto const* nic) { return is_connectx(*nic) && nic->total_vfs.value_or(0) > 0; });
+    bool const others_can = std::ranges::any_of(nics, [](auto const* nic) {
+        return is_connectx(*nic) && nic->total_vfs().value_or(0) > 0;
+    });
     std::vector<Finding> findings;
     for (auto const* nic : nics)
-        if (is_connectx(*nic) || nic->total_vfs.value_or(0) > 0)
+        if (is_connectx(*nic) || nic->total_vfs().value_or(0) > 0)
             findings.push_back(judge_nic(machine, *nic, others_can));
-    return or_else(std::move(findings), nothing_in(machine.pci, "no NIC here has SR-IOV"));
+    return or_else(std::move(findings), nothing_in(machine.pci(), "no NIC here has SR-IOV"));
 }
 
 // Drivers that attach a VF to a program in other ways than VFIO.
@@ -260,14 +262,14 @@ bool is_other_owner_driver(std::string_view driver) {
 }
 
 std::vector<Finding> judge_vf_driver(Machine const& machine) {
-    if (!machine.pci) return {unknown("", machine.pci.error())};
+    if (!machine.pci()) return {unknown("", machine.pci().error())};
     std::vector<Finding> findings;
     std::map<std::string, int> counts;
-    for (auto const& vf : *machine.pci) {
-        if (!vf.pf || !is_network(vf)) continue;
-        ++counts[vf.driver.value_or("no driver")];
+    for (auto const& vf : *machine.pci()) {
+        if (!vf.pf() || !is_network(vf)) continue;
+        ++counts[vf.driver().value_or("no driver")];
         auto const path = file_of(vf.address, "driver");
-        auto const bound = vf.driver.value_or("");
+        auto const bound = vf.driver().value_or("");
         if (is_other_owner_driver(bound))
             findings.push_back(
                 warning(to_string(vf.address),

@@ -33,22 +33,23 @@ Started started(Machine const& machine, std::string_view unit) {
     constexpr std::string_view service = ".service";
     auto const stem = unit.substr(0, unit.size() - service.size());
     Started result;
-    for (auto const& [folder, fact] : machine.facts.folders) {
-        if (!folder.starts_with("/etc/") || (!matches("/etc/systemd/system/*.wants", folder) &&
-                                             !matches("/etc/systemd/system/*.requires", folder)))
-            continue;
-        result.known = true;
-        for (std::string_view name : fact.names) {
-            if (name == unit) result.instances.emplace_back();
-            if (stem.ends_with('@') && name.starts_with(stem) && name.ends_with(service))
-                result.instances.emplace_back(
-                    name.substr(stem.size(), name.size() - stem.size() - service.size()));
+    for (auto const pattern : {"/etc/systemd/system/*.wants", "/etc/systemd/system/*.requires"})
+        for (auto const& [folder, fact] : machine.facts.folders(pattern)) {
+            result.known = true;
+            for (std::string_view name : fact->names) {
+                if (name == unit) result.instances.emplace_back();
+                if (stem.ends_with('@') && name.starts_with(stem) && name.ends_with(service))
+                    result.instances.emplace_back(
+                        name.substr(stem.size(), name.size() - stem.size() - service.size()));
+            }
         }
-    }
+    if (machine.reads->first()) result.known = true;
     return result;
 }
 
-bool is_running(Machine const& machine, std::string const& unit) {
+bool is_running(Machine const& machine, std::string const& unit, std::string_view path) {
+    // A file of /run shows that the program has run since boot.
+    if (!machine.units()) return path.starts_with("/run/");
     auto const* const found = find_unit(machine, unit);
     return !found || found->active == "active" || found->file == "enabled";
 }
@@ -59,7 +60,7 @@ std::vector<FoundOwner> of_unit(Machine const& machine, std::string const& path,
     auto const name = file_name(path);
     if (name.starts_with("vfmgr")) return {};
     auto const starts = started(machine, name);
-    if (!starts.known) return {{path, owner}};
+    if (!starts.known) return {{path, owner}};  // the links of boot targets were not collected
     std::vector<FoundOwner> all;
     for (auto const& instance : starts.instances) {
         all.push_back({path, owner});
@@ -93,21 +94,23 @@ bool is_owner_file(std::string_view path) {
 
 std::vector<FoundOwner> find_owners(Machine const& machine) {
     std::vector<FoundOwner> all;
-    bool const networkd = is_running(machine, "systemd-networkd.service");
-    bool const network_manager = is_running(machine, "NetworkManager.service");
-    for (auto const& [path, fact] : machine.facts.files) {
-        if (fact.error != 0 || !is_owner_file(path)) continue;
-        for (auto& owner : parse_sriov_owners(path, fact.bytes)) {
-            if (owner.kind == OwnerKind::networkd && !networkd) continue;
-            if (owner.kind == OwnerKind::network_manager && !network_manager) continue;
-            if (owner.kind == OwnerKind::unit)
-                for (auto& one : of_unit(machine, path, owner)) all.push_back(std::move(one));
-            else
-                all.push_back({path, std::move(owner)});
-        }
-    }
-    if (!machine.parameters) return all;
-    for (auto const& [name, value] : *machine.parameters) {
+    for (auto const& source : owner_sources)
+        for (auto const& [path, fact] : machine.facts.files(source.pattern))
+            for (auto& owner : parse_sriov_owners(std::string(path), fact->bytes)) {
+                if (owner.kind == OwnerKind::networkd &&
+                    !is_running(machine, "systemd-networkd.service", path))
+                    continue;
+                if (owner.kind == OwnerKind::network_manager &&
+                    !is_running(machine, "NetworkManager.service", path))
+                    continue;
+                if (owner.kind == OwnerKind::unit)
+                    for (auto& one : of_unit(machine, std::string(path), owner))
+                        all.push_back(std::move(one));
+                else
+                    all.push_back({std::string(path), std::move(owner)});
+            }
+    if (!machine.parameters()) return all;
+    for (auto const& [name, value] : *machine.parameters()) {
         if (!name.ends_with(".num_vfs") && !name.ends_with(".max_vfs")) continue;
         auto const module = name.substr(0, name.find('.'));
         auto const text = fmt::format("{}={}", name, value);
@@ -170,12 +173,12 @@ namespace {
 
 // The PF's names, as files may use them.
 DeviceSelector names_of(Machine const& machine, PciDevice const& pf) {
-    DeviceSelector names{pf.netdevs, {}, {}, {to_string(pf.address)}, pf.rdma_devices};
-    if (pf.driver) names.drivers = {*pf.driver};
-    if (machine.netdevs)
-        for (auto const& netdev : *machine.netdevs)
-            if (netdev.pci == pf.address && netdev.mac)
-                names.macs.push_back(to_string(*netdev.mac));
+    DeviceSelector names{pf.netdevs(), {}, {}, {to_string(pf.address)}, pf.rdma_devices()};
+    if (pf.driver()) names.drivers = {*pf.driver()};
+    if (machine.netdevs())
+        for (auto const& netdev : *machine.netdevs())
+            if (netdev.pci() == pf.address && netdev.mac())
+                names.macs.push_back(to_string(*netdev.mac()));
     return names;
 }
 
@@ -229,7 +232,7 @@ Finding two_owners(Machine const& machine, FoundOwner const& found, PciDevice co
 std::optional<Unknown> unseen(Machine const& machine) {
     constexpr auto profiles = "/etc/NetworkManager/system-connections";
     if (auto const names = machine.facts.names(profiles); !names) return names.error();
-    for (auto const& [path, fact] : machine.facts.files)
+    for (auto const& [path, fact] : machine.facts.unnoted().files)
         if (fact.error != 0 && is_owner_file(path)) return Unknown{path, fact.error};
     return std::nullopt;
 }
@@ -238,8 +241,8 @@ std::optional<Unknown> unseen(Machine const& machine) {
 
 std::vector<Finding> judge_sriov_owner(Machine const& machine) {
     auto pfs = sriov_nics(machine);
-    std::erase_if(pfs, [](auto const* nic) { return nic->total_vfs.value_or(0) == 0; });
-    if (pfs.empty()) return {nothing_in(machine.pci, "no NIC here has SR-IOV")};
+    std::erase_if(pfs, [](auto const* nic) { return nic->total_vfs().value_or(0) == 0; });
+    if (pfs.empty()) return {nothing_in(machine.pci(), "no NIC here has SR-IOV")};
     std::vector<Finding> findings;
     for (auto const& found : find_owners(machine)) {
         if (found.owner.of.any()) {

@@ -97,7 +97,7 @@ std::optional<Finding> shortage_of(Machine const& machine, PciDevice const& pf) 
         if (auto const* line = last_about(machine, address, shortage.words, shortage.and_words))
             return failed(address, std::string(shortage.detail), more_room(machine, shortage),
                           {evidence_of(*line)});
-    if (auto const* line = unassigned_vf_bar(*machine.log, address))
+    if (auto const* line = unassigned_vf_bar(*machine.log(), address))
         return failed(address, "there is no room in the address space for the VFs' memory (ENOMEM)",
                       more_room(machine, shortages[0]), {evidence_of(*line)});
     return std::nullopt;
@@ -113,14 +113,15 @@ std::optional<DeadVf> why_dead(Machine const& machine, PciDevice const& vf, bool
     auto const address = to_string(vf.address);
     auto const folder = "/sys/bus/pci/devices/" + address;
     auto const configuration = configuration_of(machine, vf.address);
-    if (vf.revision == ones) return DeadVf{"does not answer", {folder + "/revision", "0xff"}};
+    if (vf.revision() == ones) return DeadVf{"does not answer", {folder + "/revision", "0xff"}};
     if (configuration && !configuration->answers)
         return DeadVf{"does not answer", {folder + "/config", "all ones"}};
-    bool const in_use = vf.driver && !on_vfio(vf);
+    bool const in_use = vf.driver() && !on_vfio(vf);
     if (auto const* line = last_about(machine, address, "ENABLE_HCA(0x104) timeout");
         line && !in_use)
         return DeadVf{"was not enabled by the card (ENABLE_HCA timed out)", evidence_of(*line)};
-    if (!groups || vf.iommu_group || unseen(machine, folder + "/iommu_group")) return std::nullopt;
+    if (!groups || vf.iommu_group() || unseen(machine, folder + "/iommu_group"))
+        return std::nullopt;
     auto const* const line = last_about(machine, address, "Failed to add to iommu group");
     return DeadVf{"has no IOMMU group, so it can't be attached",
                   line ? evidence_of(*line) : absence_evidence(folder + "/iommu_group")};
@@ -128,12 +129,12 @@ std::optional<DeadVf> why_dead(Machine const& machine, PciDevice const& vf, bool
 
 // A port without ARI reaches eight functions of a device: further VFs take other bus numbers.
 std::string about_ari(Machine const& machine, PciDevice const& pf) {
-    if (pf.above.empty()) return {};
-    auto const port = configuration_of(machine, pf.above.back());
+    if (pf.above().empty()) return {};
+    auto const port = configuration_of(machine, pf.above().back());
     if (!port || !port->pcie || port->pcie->forwards_ari) return {};
     return fmt::format(
         "; the port above, {}, does not forward ARI, so it reaches only the first VFs",
-        to_string(pf.above.back()));
+        to_string(pf.above().back()));
 }
 
 std::optional<Finding> dead_vfs_of(Machine const& machine, PciDevice const& pf, bool groups) {
@@ -141,7 +142,7 @@ std::optional<Finding> dead_vfs_of(Machine const& machine, PciDevice const& pf, 
     std::vector<Evidence> evidence;
     std::size_t count = 0;
     constexpr std::size_t named_max = 4;
-    for (auto const& [index, address] : pf.vfs) {
+    for (auto const& [index, address] : pf.vfs()) {
         auto const* const vf = find_pci(machine, address);
         auto const found = vf ? why_dead(machine, *vf, groups) : std::nullopt;
         if (!found) continue;
@@ -153,7 +154,7 @@ std::optional<Finding> dead_vfs_of(Machine const& machine, PciDevice const& pf, 
     if (count > named_max) names += ", …";
     return failed(
         to_string(pf.address),
-        fmt::format("{} of its {} VFs can't be used: {} {}{}", count, pf.vfs.size(), names, why,
+        fmt::format("{} of its {} VFs can't be used: {} {}{}", count, pf.vfs().size(), names, why,
                     about_ari(machine, pf)),
         by_hand("remove all its VFs and create them again; if that does not help, enable ARI and "
                 "SR-IOV in the firmware's set-up, update the card's firmware, or create fewer VFs",
@@ -169,20 +170,17 @@ std::vector<Finding> judge_sriov_resources(Machine const& machine) {
     std::vector<Finding> findings;
     std::size_t pfs = 0;
     for (auto const* pf : sriov_nics(machine)) {
-        if (pf->total_vfs.value_or(0) == 0) continue;
+        if (pf->total_vfs().value_or(0) == 0) continue;
         ++pfs;
         auto finding = dead_vfs_of(machine, *pf, groups);
-        if (!finding && pf->vfs.empty() && machine.log) finding = shortage_of(machine, *pf);
+        if (!finding && pf->vfs().empty() && machine.log()) finding = shortage_of(machine, *pf);
         if (finding) findings.push_back(std::move(*finding));
     }
-    if (pfs == 0) return {nothing_in(machine.pci, "no NIC here has SR-IOV")};
+    if (pfs == 0) return {nothing_in(machine.pci(), "no NIC here has SR-IOV")};
     if (!findings.empty()) return findings;
-    if (!machine.log) return {unknown("", machine.log.error())};
-    return {ok(
-        "",
-        machine.log->from_boot
-            ? "no resource was short when VFs were created"
-            : "no resource was short when VFs were created, as far back as the kernel's log goes")};
+    if (!machine.log()) return {unknown("", machine.log().error())};
+    return {ok("", fmt::format("none of {} known complaints about room for VFs in {}",
+                               shortages.size(), lines_read(*machine.log())))};
 }
 
 }  // namespace vfmgr::checks

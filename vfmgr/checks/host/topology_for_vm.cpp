@@ -81,9 +81,9 @@ HostTopology topology_for_vm(Machine const& host, std::vector<VmHostdev> const& 
     HostTopology topology;
     for (auto const& one : given) {
         auto const* const device = find_pci(host, one.pci);
-        if (!device || device->vendor == 0 || !one.in_guest) continue;
+        if (!device || device->vendor() == 0 || !one.in_guest) continue;
         topology.functions.push_back(
-            {*one.in_guest, device->vendor, device->device, place_of(host, *device)});
+            {*one.in_guest, device->vendor(), device->device(), place_of(host, *device)});
     }
     topology.notes = notes_on(host);
     return topology;

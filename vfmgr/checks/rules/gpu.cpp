@@ -55,7 +55,7 @@ Finding of_bar1(Machine const& machine, PciDevice const& gpu) {
 
 // A GPU with neither driver is for a console.
 bool computes(PciDevice const& device) {
-    return is_nvidia_gpu(device) && (device.driver == "nvidia" || on_vfio(device));
+    return is_nvidia_gpu(device) && (device.driver() == "nvidia" || on_vfio(device));
 }
 
 Finding of_place(Machine const& machine, PciDevice const& gpu, PciDevice const& nic) {
@@ -74,15 +74,16 @@ Finding of_place(Machine const& machine, PciDevice const& gpu, PciDevice const& 
             return ok(address,
                       fmt::format("{} are on NUMA node {}, below two host bridges, which NCCL "
                                   "crosses when NCCL_NET_GDR_LEVEL is PHB",
-                                  both, *gpu.numa_node));
+                                  both, *gpu.numa_node()));
         case PciDistance::sys:
+            if (auto hidden = unread_so_far(machine, address)) return std::move(*hidden);
             return warning(
                 address,
                 fmt::format("{} is on NUMA node {}, but no RDMA NIC is: GPUDirect crosses the CPUs",
-                            address, *gpu.numa_node),
+                            address, *gpu.numa_node()),
                 by_hand("move the NIC or the GPU to a slot of the other's CPU; best are two slots "
                         "below one PCI switch"),
-                {{file_of(nic.address, "numa_node"), std::to_string(*nic.numa_node)}});
+                {{file_of(nic.address, "numa_node"), std::to_string(*nic.numa_node())}});
         case PciDistance::unknown:
             break;
     }
@@ -93,15 +94,15 @@ std::vector<Finding> judge_bar1(Machine const& machine) {
     if (auto none = no_gpudirect(machine)) return {*none};
     std::vector<Finding> findings;
     for (auto const* gpu : own_gpus(machine))
-        if (gpu->driver == "nvidia") findings.push_back(of_bar1(machine, *gpu));
+        if (gpu->driver() == "nvidia") findings.push_back(of_bar1(machine, *gpu));
     return findings;
 }
 
 std::vector<Finding> judge_gpu_topology(Machine const& machine) {
-    if (!machine.pci) return {unknown("", machine.pci.error())};
+    if (!machine.pci()) return {unknown("", machine.pci().error())};
     bool const guest = machine.kind == CheckedMachine::guest;
     bool const nic = guest ? has_rdma_nic(machine) : !rdma_nics(machine).empty();
-    if (!nic || std::ranges::none_of(*machine.pci, computes))
+    if (!nic || std::ranges::none_of(*machine.pci(), computes))
         return {not_applicable("this machine does not have both an NVIDIA GPU and an RDMA NIC")};
     if (guest)
         return {not_known(
@@ -112,7 +113,7 @@ std::vector<Finding> judge_gpu_topology(Machine const& machine) {
             "them is the host's, too: its ports' ACS stays on, and its NIC's ATS makes the "
             "path short (the host's pci.acs)")};
     std::vector<Finding> findings;
-    for (auto const& device : *machine.pci)
+    for (auto const& device : *machine.pci())
         if (computes(device))
             findings.push_back(of_place(machine, device, *nearest_nic(machine, device)));
     return findings;
@@ -139,15 +140,15 @@ LogLine const* last_of_nvrm(Machine const& machine) {
 Finding without_nvidia(Machine const& machine, PciDevice const& gpu) {
     auto const address = to_string(gpu.address);
     auto const link = file_of(gpu.address, "driver");
-    if (gpu.driver)
+    if (gpu.driver())
         return warning(address,
                        fmt::format("{} is bound to {}, but GPUDirect needs NVIDIA's driver",
-                                   address, *gpu.driver),
+                                   address, *gpu.driver()),
                        {{fmt::format("echo blacklist {} > /etc/modprobe.d/vfmgr-{}.conf",
-                                     *gpu.driver, *gpu.driver),
+                                     *gpu.driver(), *gpu.driver()),
                          is_debian(machine) ? "update-initramfs -u" : "dracut --force", "reboot"},
                         BlastRadius::reboot},
-                       {{link, *gpu.driver}});
+                       {{link, *gpu.driver()}});
     if (auto const hidden = unseen(machine, link, address)) return *hidden;
     std::vector<Evidence> evidence{absence_evidence(link)};
     if (auto const* const line = last_of_nvrm(machine)) evidence.push_back(evidence_of(*line));
@@ -155,7 +156,7 @@ Finding without_nvidia(Machine const& machine, PciDevice const& gpu) {
         return warning(
             address,
             fmt::format("{} has no driver: NVIDIA's driver is not installed for kernel {}", address,
-                        machine.release),
+                        machine.release()),
             by_hand("install NVIDIA's driver; if nvidia-peermem is needed, install DOCA-OFED "
                     "before it"),
             evidence);
@@ -175,19 +176,19 @@ bool is_unused(Machine const& machine) {
 }  // namespace
 
 std::vector<Finding> judge_gpu_driver(Machine const& machine) {
-    if (!machine.pci) return {unknown("", machine.pci.error())};
-    if (std::ranges::none_of(*machine.pci, is_nvidia_gpu))
+    if (!machine.pci()) return {unknown("", machine.pci().error())};
+    if (std::ranges::none_of(*machine.pci(), is_nvidia_gpu))
         return {not_applicable("there is no NVIDIA GPU")};
     auto const gpus = own_gpus(machine);
     if (gpus.empty())
         return {
             not_applicable("every NVIDIA GPU is bound to vfio-pci: vf-guest doctor checks it in "
                            "the VM that it is attached to")};
-    if (!machine.modules) return {unknown("", machine.modules.error())};
+    if (!machine.modules()) return {unknown("", machine.modules().error())};
     if (is_unused(machine)) return {not_applicable("NVIDIA's driver is not installed here")};
     std::vector<Finding> findings;
     for (auto const* gpu : gpus)
-        if (gpu->driver != "nvidia") findings.push_back(without_nvidia(machine, *gpu));
+        if (gpu->driver() != "nvidia") findings.push_back(without_nvidia(machine, *gpu));
     if (!findings.empty()) return findings;
     auto const text = machine.facts.text(nvidia_version);
     if (!text) return {unknown("", text.error())};
@@ -202,10 +203,10 @@ std::vector<Finding> judge_gpu_driver(Machine const& machine) {
 }
 
 std::optional<Finding> no_gpudirect(Machine const& machine) {
-    if (!machine.pci) return unknown("", machine.pci.error());
+    if (!machine.pci()) return unknown("", machine.pci().error());
     auto const gpus = own_gpus(machine);
     bool const driven =
-        std::ranges::any_of(gpus, [](auto const* gpu) { return gpu->driver == "nvidia"; });
+        std::ranges::any_of(gpus, [](auto const* gpu) { return gpu->driver() == "nvidia"; });
     if (!driven) return not_applicable("there is no NVIDIA GPU that this machine uses itself");
     if (!has_rdma_nic(machine)) return not_applicable("there is no NIC with RDMA in hardware");
     return std::nullopt;
@@ -260,6 +261,7 @@ std::vector<Finding> judge_igpu(Machine const& machine) {
     if (module_loaded(machine, "nvidia_p2p"))
         return {ok("", "nvidia_p2p is loaded", {{"/proc/modules", "nvidia_p2p"}})};
     auto const there = module_exists(machine, "nvidia_p2p");
+    if (auto hidden = unread_so_far(machine)) return {std::move(*hidden)};
     if (there && !*there)
         return {warning(
             "", "this software release has no nvidia-p2p, so the integrated GPU has no GPUDirect",
@@ -299,7 +301,8 @@ constexpr std::array gpu{
          "NVIDIA GPUDirect RDMA, BAR sizes; Linux pci-sysfs, resource; nvidia-smi -q recordings",
          judge_bar1},
     Rule{"gpu.topology", "Each GPU has a NIC near it",
-         "NCCL topology; rdma-core rdma_topo; nvidia-smi topo recordings", judge_gpu_topology},
+         "NCCL topology; rdma-core rdma_topo; nvidia-smi topo recordings", judge_gpu_topology,
+         AppliesTo::both, RestsOn::all_devices},
     Rule{"gpu.igpu", "An integrated GPU has nvidia-p2p", "Holoscan guide, Enabling GPUDirect RDMA",
          judge_igpu},
 };

@@ -33,6 +33,7 @@ Finding not_offered(Machine const& machine, Peermem const& peermem) {
                   "nvidia-peermem can't work with this RDMA stack, which has no peer memory; it is "
                   "not needed: DMA-BUF can be used",
                   peermem.evidence);
+    if (auto hidden = unread_so_far(machine)) return std::move(*hidden);
     if (!surely_offers_gpudirect(machine))
         return perhaps_no_gpudirect(
             "nvidia-peermem can't load: this RDMA stack has no ib_register_peer_memory_client",
@@ -73,14 +74,13 @@ std::vector<Finding> judge_install_order(Machine const& machine) {
         case PeermemBuild::unknown:
             break;
     }
-    return {unknown(
-        "",
-        machine.facts.text(fmt::format("/lib/modules/{}/modules.dep", machine.release)).error())};
+    if (auto hidden = unread_so_far(machine)) return {std::move(*hidden)};
+    return {not_known("", "nothing shows which RDMA stack nvidia-peermem was built for")};
 }
 
 std::vector<Finding> judge_peermem(Machine const& machine) {
     if (auto none = no_gpudirect(machine)) return {*none};
-    if (!machine.modules) return {unknown("", machine.modules.error())};
+    if (!machine.modules()) return {unknown("", machine.modules().error())};
     auto const peermem = examine_peermem(machine);
     if (peermem.loaded)
         return {ok("", "nvidia_peermem is loaded", {{"/proc/modules", "nvidia_peermem"}})};
@@ -95,9 +95,9 @@ std::vector<Finding> judge_peermem(Machine const& machine) {
     if (peermem.offered == false) return {not_offered(machine, peermem)};
     switch (peermem.build) {
         case PeermemBuild::absent:
-            return {
-                by_need(machine, peermem,
-                        fmt::format("there is no nvidia-peermem for kernel {}", machine.release))};
+            return {by_need(
+                machine, peermem,
+                fmt::format("there is no nvidia-peermem for kernel {}", machine.release()))};
         case PeermemBuild::without_peers:
             return {by_need(
                 machine, peermem,
@@ -115,6 +115,7 @@ std::vector<Finding> judge_peermem(Machine const& machine) {
         return {ok("", fmt::format("nvidia_peermem is not loaded, and is not needed where DMA-BUF "
                                    "is used; for programs without DMA-BUF: {}",
                                    load_peermem))};
+    if (auto hidden = unread_so_far(machine)) return {std::move(*hidden)};
     if (!surely_offers_gpudirect(machine))
         return {perhaps_no_gpudirect(
             fmt::format("nvidia_peermem is not loaded (to load it: {}), and DMA-BUF can't be used",
@@ -127,7 +128,7 @@ std::vector<Finding> judge_peermem(Machine const& machine) {
 std::vector<Finding> judge_nv_peer_mem(Machine const& machine) {
     constexpr int branch_with_peermem = 470;
     if (auto none = no_gpudirect(machine)) return {*none};
-    if (!machine.modules) return {unknown("", machine.modules.error())};
+    if (!machine.modules()) return {unknown("", machine.modules().error())};
     std::vector<Evidence> evidence;
     bool const loaded = module_loaded(machine, "nv_peer_mem");
     if (loaded) evidence.push_back({"/proc/modules", "nv_peer_mem"});
@@ -142,6 +143,7 @@ std::vector<Finding> judge_nv_peer_mem(Machine const& machine) {
                    fmt::format("nv_peer_mem serves NVIDIA's driver {}, which has no nvidia-peermem",
                                driver->version),
                    evidence)};
+    if (auto hidden = unread_so_far(machine)) return {std::move(*hidden)};
     Remedy remedy{{"systemctl disable --now nv_peer_mem"}, BlastRadius::none};
     if (loaded) remedy.commands.emplace_back("rmmod nv_peer_mem");
     remedy.commands.emplace_back(is_debian(machine)
@@ -172,27 +174,24 @@ bool loads_peermem(std::string_view path, std::string_view text) {
 }  // namespace
 
 std::vector<Finding> judge_peermem_at_boot(Machine const& machine) {
-    if (!machine.modules) return {unknown("", machine.modules.error())};
+    if (!machine.modules()) return {unknown("", machine.modules().error())};
     if (!module_loaded(machine, "nvidia_peermem"))
         return {not_applicable("nvidia_peermem is not loaded now")};
-    for (auto const& [path, fact] : machine.facts.files) {
-        bool const at_boot = path == "/etc/modules" || matches("/*/modules-load.d/*", path) ||
-                             matches("/usr/lib/modules-load.d/*", path) ||
-                             matches("/etc/modprobe.d/*", path) ||
-                             matches("/usr/lib/modprobe.d/*", path);
-        if (at_boot && loads_peermem(path, fact.bytes))
-            return {ok("", "nvidia_peermem is loaded at boot", {{path, "nvidia-peermem"}})};
-    }
+    for (auto const pattern :
+         {"/etc/modules", "/etc/modules-load.d/*.conf", "/usr/lib/modules-load.d/*.conf",
+          "/etc/modprobe.d/*.conf", "/usr/lib/modprobe.d/*.conf"})
+        for (auto const& [path, fact] : machine.facts.files(pattern))
+            if (loads_peermem(path, fact->bytes))
+                return {ok("", "nvidia_peermem is loaded at boot",
+                           {{std::string(path), "nvidia-peermem"}})};
     constexpr std::string_view unit = "vf-guest-peermem.service";
-    for (auto const& [path, folder] : machine.facts.folders)
-        if (matches("/etc/systemd/system/*.wants", path) &&
-            std::ranges::find(folder.names, unit) != folder.names.end())
+    for (auto const& [path, folder] : machine.facts.folders("/etc/systemd/system/*.wants"))
+        if (std::ranges::find(folder->names, unit) != folder->names.end())
             return {ok("", "nvidia_peermem is loaded at boot, once OFED and the driver are present",
-                       {{path, std::string(unit)}})};
+                       {{std::string(path), std::string(unit)}})};
     if (runs_kubelet(machine))
         return {ok("", "nvidia_peermem is loaded; in Kubernetes the GPU operator loads it")};
-    if (auto const hidden = unseen(machine, "/etc/modules-load.d/nvidia-peermem.conf"))
-        return {*hidden};
+    if (auto hidden = unread_so_far(machine)) return {std::move(*hidden)};
     return {warning("", "nvidia_peermem was loaded by hand, and will not be loaded after a reboot",
                     by_command("echo nvidia-peermem > /etc/modules-load.d/nvidia-peermem.conf",
                                "alternatively, run vf-guest peermem --at-boot, which also detects "

@@ -30,7 +30,7 @@ std::vector<Finding> judge_gpu_operator(Machine const& machine) {
     if (auto const hidden = unseen(machine, "/var/lib/kubelet"); hidden && !runs_kubelet(machine))
         return {*hidden};
     if (!runs_kubelet(machine)) return {not_applicable("this machine runs no kubelet")};
-    if (!machine.pci) return {unknown("", machine.pci.error())};
+    if (!machine.pci()) return {unknown("", machine.pci().error())};
     if (own_gpus(machine).empty() || !has_rdma_nic(machine))
         return {not_applicable("this machine does not have both an NVIDIA GPU and an RDMA NIC")};
     bool const peermem = module_loaded(machine, "nvidia_peermem");
@@ -46,6 +46,7 @@ std::vector<Finding> judge_gpu_operator(Machine const& machine) {
                                    "operator needs {}",
                                    settings),
                        evidence)};
+        if (auto hidden = unread_so_far(machine)) return {std::move(*hidden)};
         return {warning("",
                         "NVIDIA's driver is the VM's own, so the GPU operator loads no "
                         "nvidia-peermem: driver.rdma.enabled applies only to the operator's driver",
@@ -64,6 +65,7 @@ std::vector<Finding> judge_gpu_operator(Machine const& machine) {
                                "programs that support only nvidia-peermem",
                                settings),
                    evidence)};
+    if (auto hidden = unread_so_far(machine)) return {std::move(*hidden)};
     auto const note = host_mofed
                           ? "OFED is installed in the VM"
                           : "the VM has no OFED: let the network operator install it, or use "

@@ -6,25 +6,13 @@
 #include <array>
 #include <map>
 
-#include "vfmgr/checks/rule.hpp"
-#include "vfmgr/machine/driver_log.hpp"
+#include "vfmgr/checks/rules/log.hpp"
 #include "vfmgr/machine/lines.hpp"
 #include "vfmgr/machine/nic.hpp"
 #include "vfmgr/machine/rdma_stack.hpp"
 
 namespace vfmgr::checks {
 namespace {
-
-// Complaints of one kind and one device: the first line, and their number.
-struct Complaint {
-    LogLine const* line = nullptr;
-    int lines = 0;
-
-    void add(LogLine const& one) {
-        if (!line) line = &one;
-        ++lines;
-    }
-};
 
 enum class Kind { fatal, recovered, hot, module, power, busy, no_uar };
 using Complaints = std::map<std::pair<std::string, Kind>, Complaint>;
@@ -59,8 +47,8 @@ bool recovers(Mlx5Line const& parsed) {
 Complaints complaints_in(KernelLog const& log) {
     Complaints all;
     for (auto const& line : log.lines) {
-        auto const of_mlx4 = parse_device_line(line.text, "mlx4_core");
-        if (of_mlx4 && of_mlx4->text == "Missing UAR, aborting")
+        auto const of_mlx4 = parse_device_line(line.text);
+        if (of_mlx4 && of_mlx4->driver == "mlx4_core" && of_mlx4->text == "Missing UAR, aborting")
             all[{to_string(of_mlx4->device), Kind::no_uar}].add(line);
         auto const parsed = parse_mlx5_line(line.text);
         if (!parsed) continue;
@@ -73,10 +61,6 @@ Complaints complaints_in(KernelLog const& log) {
         }
     }
     return all;
-}
-
-std::string counted(Complaint const& complaint) {
-    return complaint.lines == 1 ? "" : fmt::format(" ({} times)", complaint.lines);
 }
 
 Finding of_no_uar(Machine const& machine, std::string const& subject,
@@ -95,7 +79,7 @@ Finding of_no_uar(Machine const& machine, std::string const& subject,
 Finding of_busy(Machine const& machine, std::string const& subject, std::string const& times,
                 std::vector<Evidence> evidence) {
     auto const* const lost =
-        machine.log ? find_line(*machine.log, {"ipoib_intf_alloc failed"}) : nullptr;
+        machine.log() ? find_line(*machine.log(), {"ipoib_intf_alloc failed"}) : nullptr;
     if (lost) evidence.push_back(evidence_of(*lost));
     return warning(
         subject,
@@ -162,23 +146,23 @@ Finding of_complaint(Machine const& machine, std::string const& subject, Kind ki
 }
 
 std::vector<Finding> judge_nic_log(Machine const& machine) {
-    if (!machine.log) return {unknown("", machine.log.error())};
+    if (!machine.log()) return {unknown("", machine.log().error())};
     std::vector<Finding> findings;
-    for (auto const& [key, complaint] : complaints_in(*machine.log))
+    for (auto const& [key, complaint] : complaints_in(*machine.log()))
         findings.push_back(of_complaint(machine, key.first, key.second, complaint));
     return or_else(
         std::move(findings),
         own_connectx(machine).empty()
             ? not_applicable("this machine uses no ConnectX NIC")
-            : ok("",
-                 "no ConnectX reported a fault of firmware, module or power in the kernel's log"));
+            : ok("", fmt::format("no fault of a ConnectX's firmware, module or power in {}",
+                                 lines_read(*machine.log()))));
 }
 
 // Returns the only device of that address; without a domain, in any domain.
 PciDevice const* device_of(Machine const& machine, IommuFault const& fault) {
     if (fault.domain_known) return find_pci(machine, fault.device);
     PciDevice const* found = nullptr;
-    for (auto const& device : *machine.pci) {
+    for (auto const& device : *machine.pci()) {
         auto address = device.address;
         address.domain = fault.device.domain;
         if (address != fault.device) continue;
@@ -194,7 +178,7 @@ Remedy for_fault(Machine const& machine, PciDevice const& device) {
             "check the VM's log, and its NIC and GPU drivers: the VM that it is attached to "
             "requested memory that is not its own, and the IOMMU prevented it");
     auto const* const mode =
-        machine.parameters ? find_parameter(*machine.parameters, "iommu") : nullptr;
+        machine.parameters() ? find_parameter(*machine.parameters(), "iommu") : nullptr;
     if (!mode || mode->value != "pt")
         return by_hand(
             "boot with iommu=pt, so that the host's own DMA is not translated; if the faults "
@@ -205,10 +189,10 @@ Remedy for_fault(Machine const& machine, PciDevice const& device) {
 }
 
 std::vector<Finding> judge_iommu_faults(Machine const& machine) {
-    if (!machine.log) return {unknown("", machine.log.error())};
-    if (!machine.pci) return {unknown("", machine.pci.error())};
+    if (!machine.log()) return {unknown("", machine.log().error())};
+    if (!machine.pci()) return {unknown("", machine.pci().error())};
     std::map<PciDevice const*, Complaint> by_device;
-    for (auto const& line : machine.log->lines) {
+    for (auto const& line : machine.log()->lines) {
         auto const fault = parse_iommu_fault(line.text);
         auto const* const device = fault ? device_of(machine, *fault) : nullptr;
         if (!device || (!is_network(*device) && !is_nvidia_gpu(*device))) continue;
@@ -223,17 +207,18 @@ std::vector<Finding> judge_iommu_faults(Machine const& machine) {
                         parse_iommu_fault(faults.line->text)->address),
             for_fault(machine, *device), {evidence_of(*faults.line)}));
     return or_else(std::move(findings),
-                   ok("", "the kernel's log shows no DMA of a NIC or GPU that the IOMMU blocked"));
+                   ok("", fmt::format("no DMA of a NIC or GPU that AMD-Vi or DMAR blocked in {}",
+                                      lines_read(*machine.log()))));
 }
 
 std::vector<Finding> judge_peermem_log(Machine const& machine) {
-    if (!machine.log) return {unknown("", machine.log.error())};
+    if (!machine.log()) return {unknown("", machine.log().error())};
     // Newer versions print no line there; what comes before "ERROR" is function and line.
     constexpr std::string_view module = "nvidia-peermem ";
     constexpr std::string_view words =
         " ERROR detected invalid context, skipping further processing";
     Complaint complaint;
-    for (auto const& line : machine.log->lines)
+    for (auto const& line : machine.log()->lines)
         if (line.text.starts_with(module) && contains(line.text, words)) complaint.add(line);
     if (complaint.line)
         return {warning(
@@ -243,14 +228,38 @@ std::vector<Finding> judge_peermem_log(Machine const& machine) {
             {evidence_of(*complaint.line)})};
     if (!module_loaded(machine, "nvidia_peermem"))
         return {not_applicable("nvidia_peermem is not loaded")};
-    return {ok("", "nvidia-peermem reported no fault")};
+    return {ok("", fmt::format("no fault of nvidia-peermem in {}", lines_read(*machine.log())))};
 }
 
-constexpr std::array log_{
+}  // namespace
+
+std::string counted(Complaint const& complaint) {
+    return complaint.lines == 1 ? "" : fmt::format(" ({} times)", complaint.lines);
+}
+
+bool is_judged_by_mlx5_rule(LogLine const& line) {
+    auto const parsed = parse_mlx5_line(line.text);
+    return parsed && (kind_of(*parsed) || recovers(*parsed));
+}
+
+namespace {
+
+constexpr std::array device_log{
+    Rule{"log.crash", "The kernel did not crash or hang in a driver of NICs or GPUs",
+         "Linux arch/x86/mm/fault.c, lib/bug.c, kernel/hung_task.c, kernel/watchdog.c",
+         judge_crashes},
+    Rule{"log.pcie", "PCIe links of NICs have no errors",
+         "Linux drivers/pci/pcie/{aer,dpc,err}.c, drivers/pci/hotplug/pciehp_ctrl.c",
+         judge_pcie_ports},
     Rule{"log.mlx5", "The NICs report no faults",
          "Linux drivers/net/ethernet/mellanox/mlx5/core/{health,events}.c and mlx4/main.c; "
          "recordings and near misses",
          judge_nic_log},
+    Rule{"log.nic", "Drivers of NICs report no errors",
+         "Linux drivers/net/ethernet/{mellanox,intel,broadcom}; rules/log_messages.cpp names each",
+         judge_nic_lines},
+};
+constexpr std::array log_{
     Rule{"log.iommu_fault", "The IOMMU blocked no NIC or GPU",
          "Linux drivers/iommu/amd/iommu.c and intel/dmar.c; a recording of IO_PAGE_FAULT",
          judge_iommu_faults},
@@ -261,6 +270,7 @@ constexpr std::array log_{
 
 }  // namespace
 
+constinit std::span<Rule const> const device_log_rules = device_log;
 constinit std::span<Rule const> const log_rules = log_;
 
 }  // namespace vfmgr::checks

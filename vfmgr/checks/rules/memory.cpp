@@ -35,7 +35,7 @@ bool may_lock_all(std::string_view status) {
 // Judges this process, and programs that start in the same place: a daemon and a shell may differ,
 // and the limit does not bind root's programs.
 std::vector<Finding> judge_locked(Machine const& machine) {
-    if (machine.rdma_devices && machine.rdma_devices->empty())
+    if (machine.rdma_devices() && machine.rdma_devices()->empty())
         return {not_applicable("there is no RDMA device")};
     auto const limits = machine.facts.text("/proc/self/limits");
     if (!limits) return {unknown("", limits.error())};
@@ -90,12 +90,12 @@ std::vector<HugePages> huge_pages(Machine const& machine) {
         return parse_digits(machine.facts.text(path).value_or(""), {}).value_or(0);
     };
     std::vector<HugePages> all;
-    for (auto const& [path, fact] : machine.facts.files)
-        if (path.starts_with(folder) && path.ends_with(count_file)) {
-            auto const base = path.substr(0, path.size() - count_file.size());
-            all.push_back({page_size(base.substr(folder.size())), number(path),
-                           number(base + "/free_hugepages")});
-        }
+    for (auto const& [path, fact] :
+         machine.facts.files("/sys/kernel/mm/hugepages/*/nr_hugepages")) {
+        auto const base = std::string(path.substr(0, path.size() - count_file.size()));
+        all.push_back({page_size(base.substr(folder.size())), number(std::string(path)),
+                       number(base + "/free_hugepages")});
+    }
     auto const meminfo = machine.facts.text("/proc/meminfo").value_or("");
     auto const of = [&](std::string_view name) {
         auto const fields = fields_of(meminfo, name);
@@ -114,7 +114,7 @@ std::vector<Finding> judge_huge_pages(Machine const& machine) {
     std::string text;
     std::vector<Finding> findings;
     // Pages that VMs hold are where they should be.
-    bool const vms = !machine.vfio_holders || !machine.vfio_holders->empty();
+    bool const vms = !machine.vfio_holders() || !machine.vfio_holders()->empty();
     for (auto const& [size, total, free] : huge_pages(machine)) {
         text += fmt::format("{}{} of {} huge pages of {} are free", text.empty() ? "" : ", ", free,
                             total, size);
@@ -144,8 +144,7 @@ std::map<int, NumaNode> nodes_of(Machine const& machine) {
     constexpr std::string_view prefix = "/sys/devices/system/node/node";
     constexpr std::string_view cpulist = "/cpulist";
     std::map<int, NumaNode> nodes;
-    for (auto const& [path, fact] : machine.facts.files) {
-        if (!path.starts_with(prefix) || !path.ends_with(cpulist) || fact.error != 0) continue;
+    for (auto const& [path, fact] : machine.facts.files("/sys/devices/system/node/node*/cpulist")) {
         auto const digits =
             path.substr(prefix.size(), path.size() - prefix.size() - cpulist.size());
         auto const number = parse_digits(digits, {.max = INT32_MAX});
@@ -164,11 +163,11 @@ Finding judge_node(Machine const& machine, PciDevice const& nic,
                    std::map<int, NumaNode> const& nodes) {
     auto const subject = to_string(nic.address);
     auto const path = file_of(nic.address, "numa_node");
-    if (!nic.numa_node) return not_known(subject, "the firmware does not report its NUMA node");
-    auto const found = nodes.find(*nic.numa_node);
+    if (!nic.numa_node()) return not_known(subject, "the firmware does not report its NUMA node");
+    auto const found = nodes.find(*nic.numa_node());
     auto const name = name_of(machine, nic);
     if (found == nodes.end())
-        return unknown(subject, {fmt::format("node {} of {}", *nic.numa_node, name), 0});
+        return unknown(subject, {fmt::format("node {} of {}", *nic.numa_node(), name), 0});
     auto const& [number, node] = *found;
     constexpr double kib_per_gib = 1 << 20;
     auto const meminfo = fmt::format("/sys/devices/system/node/node{}/meminfo", number);
@@ -196,7 +195,7 @@ Finding judge_node(Machine const& machine, PciDevice const& nic,
 }
 
 std::vector<Finding> judge_numa(Machine const& machine) {
-    if (!machine.pci) return {unknown("", machine.pci.error())};
+    if (!machine.pci()) return {unknown("", machine.pci().error())};
     auto const nodes = nodes_of(machine);
     std::string bare_memory;
     std::size_t with_cpus = 0;

@@ -7,22 +7,24 @@
 
 #include "vfmgr/checks/rule.hpp"
 #include "vfmgr/machine/lines.hpp"
+#include "vfmgr/machine/nic.hpp"
 #include "vfmgr/machine/rdma_ports.hpp"
+#include "vfmgr/machine/read_devices.hpp"
 
 namespace vfmgr::checks {
 namespace {
 
 Finding no_nic_port(Machine const& machine) {
-    return nothing_in(machine.rdma_devices, "there is no RDMA NIC");
+    return nothing_in(machine.rdma_devices(), "there is no RDMA NIC");
 }
 
 bool is_vf(RdmaPortView const& view) {
-    return view.pci && view.pci->pf;
+    return view.pci && is_vf(*view.pci);
 }
 
 Evidence state_evidence(Machine const& machine, RdmaPortView const& view) {
     auto evidence = evidence_of(machine, folder_of(view) + "/state");
-    evidence.text += fmt::format(", {}", view.port->phys_state);
+    evidence.text += fmt::format(", {}", view.port->phys_state());
     return evidence;
 }
 
@@ -48,7 +50,8 @@ std::vector<Finding> judge_link_layer(Machine const& machine) {
     if (ports.empty()) return {not_applicable("no RDMA port belongs to a PF")};
     std::vector<Finding> findings;
     for (auto const& view : ports) {
-        if (!view.infiniband() || view.port->sm_lid.value_or(0) != 0) continue;
+        auto const& sm_lid = view.port->sm_lid;
+        if (!view.infiniband() || sm_lid().value_or(0) != 0 || !sm_lid.is_read()) continue;
         auto const twin = std::ranges::find_if(ports, [&](auto const& other) {
             return other.ethernet() && share_slot(view.pci->address, other.pci->address);
         });
@@ -79,7 +82,7 @@ std::vector<Finding> judge_link_layer(Machine const& machine) {
 
 // Returns why the port is down, and what brings it up.
 std::pair<std::string, Remedy> cause_of_down(Machine const& machine, RdmaPortView const& view) {
-    if (view.netdev && !view.netdev->up && view.ethernet())
+    if (view.netdev && !view.netdev->up() && view.ethernet())
         return {fmt::format("because its netdev {} is down", view.netdev->name),
                 bring_up(*view.netdev)};
     if (view.infiniband() && machine.kind == CheckedMachine::guest)
@@ -89,7 +92,7 @@ std::pair<std::string, Remedy> cause_of_down(Machine const& machine, RdmaPortVie
     if (machine.kind == CheckedMachine::guest)
         return {"and has no link", by_hand("on the host: check the links of PF and VF (ip link "
                                            "show dev PF; ip link set dev PF vf N state auto)")};
-    if (view.port->phys_state == "Disabled")
+    if (view.port->phys_state() == "Disabled")
         return {"and is switched off", view.netdev
                                            ? bring_up(*view.netdev)
                                            : by_hand("see the kernel's log for why the NIC or its "
@@ -100,14 +103,23 @@ std::pair<std::string, Remedy> cause_of_down(Machine const& machine, RdmaPortVie
 
 // A port that is down is a fault if it is in use. Other ports are unused, as most second ports are;
 // but when no port at all is up, that is the fault.
-Finding judge_down(Machine const& machine, RdmaPortView const& view, bool others_are_up) {
+Finding judge_down(Machine const& machine, RdmaPortView const& view,
+                   std::optional<bool> others_are_up) {
     auto const use = use_of(machine, view);
     auto const [why, remedy] = cause_of_down(machine, view);
     std::vector<Evidence> evidence{state_evidence(machine, view)};
     if (view.netdev)
         evidence.push_back(evidence_of(machine, "/sys/class/net/" + view.netdev->name + "/flags"));
     // An unattached VF of this host: its VM's driver will bring it up.
-    bool const idle = use.empty() && (others_are_up || is_vf(view));
+    bool const idle = use.empty() && (others_are_up.value_or(false) || is_vf(view));
+    if (use.empty() && !idle && !view.pci)
+        if (auto hidden = unread_so_far(machine, name_of(view))) return std::move(*hidden);
+    if (use.empty() && !idle && !others_are_up)
+        return not_known(name_of(view),
+                         fmt::format("is down, {}; whether it is the only one was "
+                                     "not collected",
+                                     why),
+                         std::move(evidence));
     if (idle)
         return ok(name_of(view), fmt::format("is down, {}; it is not in use", why),
                   std::move(evidence));
@@ -120,10 +132,14 @@ Finding judge_down(Machine const& machine, RdmaPortView const& view, bool others
 
 std::vector<Finding> judge_state(Machine const& machine) {
     auto const ports = nic_ports(machine);
-    bool const any_active = std::ranges::any_of(ports, &RdmaPortView::active);
+    std::optional<bool> any_active = std::ranges::any_of(
+        ports, [](auto const& view) { return view.port->state.peek() == "ACTIVE"; });
+    if (!*any_active &&
+        std::ranges::any_of(ports, [](auto const& view) { return !view.port->state.is_read(); }))
+        any_active.reset();
     std::vector<Finding> findings;
     for (auto const& view : ports) {
-        auto const& state = view.port->state;
+        auto const& state = view.port->state();
         if (view.active())
             findings.push_back(ok(name_of(view), "is active", {state_evidence(machine, view)}));
         else if (state == "DOWN")
@@ -152,11 +168,11 @@ std::vector<Finding> judge_state(Machine const& machine) {
 // While the PF is down, libvirt refuses it for <interface type='hostdev'>, rates are not accepted
 // and VFs have no link (vfmgr/kernel/KERNEL.md#pfs-that-are-down).
 std::vector<Finding> judge_pf_down(Machine const& machine) {
-    if (!machine.pci) return {unknown("", machine.pci.error())};
-    if (!machine.netdevs) return {unknown("", machine.netdevs.error())};
+    if (!machine.pci()) return {unknown("", machine.pci().error())};
+    if (!machine.netdevs()) return {unknown("", machine.netdevs().error())};
     std::vector<Finding> findings;
-    for (auto const& pf : *machine.pci) {
-        if (pf.vfs.empty() || !is_network(pf)) continue;
+    for (auto const& pf : *machine.pci()) {
+        if (pf.vfs().empty() || !is_network(pf)) continue;
         for (auto const* netdev : netdevs_of(machine, pf.address)) {
             // Netdevs of the function's other ports, and children of IPoIB, don't affect the VFs.
             if (netdev != netdevs_of(machine, pf.address).front()) continue;
@@ -164,7 +180,7 @@ std::vector<Finding> judge_pf_down(Machine const& machine) {
             auto const flags = evidence_of(machine, path);
             if (auto const hidden = unseen(machine, path, netdev->name))
                 findings.push_back(*hidden);
-            else if (netdev->up)
+            else if (netdev->up())
                 findings.push_back(ok(netdev->name, "is up, as its VFs need", {flags}));
             else
                 findings.push_back(
@@ -172,7 +188,7 @@ std::vector<Finding> judge_pf_down(Machine const& machine) {
                            fmt::format(
                                "is down, but is the PF of {} VFs: they have no link, rates are not "
                                "accepted, and libvirt refuses them as <interface type='hostdev'>",
-                               pf.vfs.size()),
+                               pf.vfs().size()),
                            bring_up(*netdev), {flags}));
         }
     }
@@ -231,10 +247,22 @@ std::string virt_enabled(Machine const& machine) {
     return value;
 }
 
+// The port's subnet manager is at no port of this machine.
+bool is_elsewhere(Machine const& machine, RdmaPortView const& view) {
+    auto const ports = nic_ports(machine);
+    return std::ranges::none_of(ports, [&](RdmaPortView const& one) {
+        auto const lid = machine.facts.text(folder_of(one) + "/lid");
+        auto const number = lid ? parse_number(*lid) : std::nullopt;
+        return !number || std::cmp_equal(*number, view.port->sm_lid().value_or(0));
+    });
+}
+
 std::optional<Finding> judge_virtual_ports(Machine const& machine, RdmaPortView const& view) {
+    if (!view.pci || is_elsewhere(machine, view) || view.pci->vfs().empty()) return {};
     auto const [name, unit] = opensm_unit(machine);
     bool const serves = unit && unit->active == "active";
-    if (!serves || !view.pci || view.pci->vfs.empty() || virt_enabled(machine) == "2") return {};
+    if (!serves || virt_enabled(machine) == "2") return {};
+    if (auto hidden = unread_so_far(machine, name_of(view))) return hidden;
     auto const path = opensm_configuration(machine);
     Remedy remedy{{}, BlastRadius::none, "virt_enabled is an option of NVIDIA's opensm"};
     if (machine.facts.text(path))
@@ -244,22 +272,22 @@ std::optional<Finding> judge_virtual_ports(Machine const& machine, RdmaPortView 
     return warning(name_of(view),
                    fmt::format("has {} VFs, but the opensm of this host is not configured to serve "
                                "virtual ports: ports of VFs stay down",
-                               view.pci->vfs.size()),
+                               view.pci->vfs().size()),
                    std::move(remedy), {evidence_of(machine, path)});
 }
 
 std::vector<Finding> judge_subnet_manager(Machine const& machine) {
     auto const ports = nic_ports(machine);
     if (std::ranges::none_of(ports, &RdmaPortView::infiniband))
-        return {nothing_in(machine.rdma_devices, "no port of an RDMA NIC is InfiniBand")};
+        return {nothing_in(machine.rdma_devices(), "no port of an RDMA NIC is InfiniBand")};
     std::vector<Finding> findings;
     for (auto const& view : ports) {
         // Without a link no subnet manager can reach it: port.state reports that.
-        if (!view.infiniband() || view.port->phys_state != "LinkUp") continue;
+        if (!view.infiniband() || view.port->phys_state() != "LinkUp") continue;
         auto const evidence = evidence_of(machine, folder_of(view) + "/sm_lid");
-        if (!view.port->sm_lid) {
+        if (!view.port->sm_lid()) {
             findings.push_back(unknown(name_of(view), Unknown{folder_of(view) + "/sm_lid", 0}));
-        } else if (*view.port->sm_lid == 0) {
+        } else if (*view.port->sm_lid() == 0) {
             findings.push_back(failed(name_of(view),
                                       "has a link but no subnet manager: it has no address (LID) "
                                       "and can't reach any peer",
@@ -269,7 +297,7 @@ std::vector<Finding> judge_subnet_manager(Machine const& machine) {
         } else {
             findings.push_back(
                 ok(name_of(view),
-                   fmt::format("is managed by the subnet manager at LID {}", *view.port->sm_lid),
+                   fmt::format("is managed by the subnet manager at LID {}", *view.port->sm_lid()),
                    {evidence}));
         }
     }

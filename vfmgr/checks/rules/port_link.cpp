@@ -43,6 +43,7 @@ std::optional<Finding> judge_event(Machine const& machine, LastEvent const& last
     bool const known = view != ports.end();
     if (known && view->active()) return std::nullopt;  // it has come up since
     auto const subject = event.pci ? to_string(*event.pci) : fmt::format("module {}", event.module);
+    if (auto hidden = unread_so_far(machine, subject)) return hidden;
     auto const use = known ? use_of(machine, *view) : std::string();
     bool const broken = event.status.starts_with("Cable error");
     if (!broken && use.empty())
@@ -60,17 +61,15 @@ std::optional<Finding> judge_event(Machine const& machine, LastEvent const& last
 
 std::vector<Finding> judge_cable(Machine const& machine) {
     auto const ports = nic_ports(machine);
-    if (machine.rdma_devices && ports.empty()) return {not_applicable("there is no RDMA NIC")};
-    if (!machine.log) return {unknown("", machine.log.error())};
+    if (machine.rdma_devices() && ports.empty()) return {not_applicable("there is no RDMA NIC")};
+    if (!machine.log()) return {unknown("", machine.log().error())};
     std::vector<Finding> findings;
-    for (auto const& last : last_events(*machine.log))
+    for (auto const& last : last_events(*machine.log()))
         if (auto finding = judge_event(machine, last, ports))
             findings.push_back(std::move(*finding));
-    return or_else(
-        std::move(findings),
-        ok("", machine.log->from_boot
-                   ? "the kernel's log reports no unplugged or bad cable"
-                   : "what is left of the kernel's log reports no unplugged or bad cable"));
+    return or_else(std::move(findings),
+                   ok("", fmt::format("no unplugged or bad cable of a ConnectX in {}",
+                                      lines_read(*machine.log()))));
 }
 
 // --- speed ---
@@ -81,9 +80,9 @@ struct Running {
 };
 
 bool alike(RdmaPortView const& left, RdmaPortView const& right) {
-    return left.device->hca_type == right.device->hca_type &&
-           left.device->board_id == right.device->board_id &&
-           left.port->link_layer == right.port->link_layer;
+    return left.device->hca_type() == right.device->hca_type() &&
+           left.device->board_id() == right.device->board_id() &&
+           left.port->link_layer() == right.port->link_layer();
 }
 
 // Returns a faster port of the same kind: by lanes, which a bad cable loses, or one of at least two
@@ -109,8 +108,8 @@ std::vector<Finding> judge_speed(Machine const& machine) {
     auto const ports = nic_ports(machine);
     std::vector<Running> running;
     for (auto const& view : ports) {
-        auto const rate = parse_port_rate(view.port->rate);
-        bool const vf = view.pci && view.pci->pf;
+        auto const rate = parse_port_rate(view.port->rate());
+        bool const vf = view.pci && view.pci->pf();
         if (view.active() && rate && !vf) running.push_back({&view, *rate});
     }
     std::vector<Finding> findings;
@@ -120,19 +119,19 @@ std::vector<Finding> judge_speed(Machine const& machine) {
         auto const evidence = evidence_of(machine, folder_of(view) + "/rate");
         if (!faster) {
             findings.push_back(
-                ok(name_of(view), fmt::format("runs at {}", view.port->rate), {evidence}));
+                ok(name_of(view), fmt::format("runs at {}", view.port->rate()), {evidence}));
             continue;
         }
-        findings.push_back(
-            warning(name_of(view),
-                    fmt::format("runs at {}, but {}, a port of the same kind, runs at {}",
-                                view.port->rate, name_of(*faster->view), faster->view->port->rate),
-                    by_hand("check its cable, and the speed of the switch's port: both ends choose "
-                            "the best speed that cable and peer support"),
-                    {evidence, evidence_of(machine, folder_of(*faster->view) + "/rate")}));
+        findings.push_back(warning(
+            name_of(view),
+            fmt::format("runs at {}, but {}, a port of the same kind, runs at {}",
+                        view.port->rate(), name_of(*faster->view), faster->view->port->rate()),
+            by_hand("check its cable, and the speed of the switch's port: both ends choose "
+                    "the best speed that cable and peer support"),
+            {evidence, evidence_of(machine, folder_of(*faster->view) + "/rate")}));
     }
     return or_else(std::move(findings),
-                   nothing_in(machine.rdma_devices, "no port of an RDMA NIC is active"));
+                   nothing_in(machine.rdma_devices(), "no port of an RDMA NIC is active"));
 }
 
 // --- counters ---
@@ -199,8 +198,8 @@ std::vector<Finding> judge_counters(Machine const& machine) {
     std::vector<Finding> findings;
     for (auto const& view : nic_ports(machine))
         if (auto finding = judge_losses(machine, view)) findings.push_back(std::move(*finding));
-    return or_else(std::move(findings),
-                   nothing_in(machine.rdma_devices, "no port of an RDMA NIC counts packets here"));
+    return or_else(std::move(findings), nothing_in(machine.rdma_devices(),
+                                                   "no port of an RDMA NIC counts packets here"));
 }
 
 constexpr std::array rules_of_links{

@@ -24,33 +24,33 @@ bool counts(Machine const& machine, std::string const& path) {
 
 // Loss would hurt here: the port has VFs, or has sent RDMA packets itself.
 bool carries_rdma(Machine const& machine, RdmaPortView const& view) {
-    if (view.pci && !view.pci->vfs.empty()) return true;
+    if (view.pci && !view.pci->vfs().empty()) return true;
     return counts(machine, folder_of(view) + "/counters/port_xmit_packets");
 }
 
 std::vector<RdmaPortView> busy_roce_ports(Machine const& machine) {
     auto ports = nic_ports(machine);
     std::erase_if(ports, [&](auto const& view) {
-        return !view.ethernet() || !view.active() || !view.netdev || !view.pci || view.pci->pf ||
+        return !view.ethernet() || !view.active() || !view.netdev || !view.pci || view.pci->pf() ||
                is_representor(*view.netdev) || !carries_rdma(machine, view);
     });
     return ports;
 }
 
 Finding no_busy_port(Machine const& machine) {
-    return nothing_in(machine.rdma_devices,
+    return nothing_in(machine.rdma_devices(),
                       "no active RoCE port of a NIC has VFs or has sent RDMA packets");
 }
 
 // For RoCE LAG, each port of the card in the bond, though one RDMA device covers both.
 std::vector<MachineNetdev const*> wires_of(Machine const& machine, RdmaPortView const& view) {
     std::vector<MachineNetdev const*> wires{view.netdev};
-    if (!view.netdev->master) return wires;
-    for (auto const& netdev : *machine.netdevs) {
-        bool const same_card = netdev.pci && netdev.pci->domain == view.pci->address.domain &&
-                               netdev.pci->bus == view.pci->address.bus;
-        if (same_card && netdev.master == view.netdev->master && netdev.name != view.netdev->name &&
-            !is_representor(netdev))
+    if (!view.netdev->master()) return wires;
+    for (auto const& netdev : *machine.netdevs()) {
+        bool const same_card = netdev.pci() && netdev.pci()->domain == view.pci->address.domain &&
+                               netdev.pci()->bus == view.pci->address.bus;
+        if (same_card && netdev.master() == view.netdev->master() &&
+            netdev.name != view.netdev->name && !is_representor(netdev))
             wires.push_back(&netdev);
     }
     return wires;
@@ -125,6 +125,7 @@ Finding judge_port_pfc(Machine const& machine, RdmaPortView const& view, Dcb con
         evidence.push_back(*ecn);
         return ok(name, "has no lossless priority; ECN handles congestion", std::move(evidence));
     }
+    if (auto hidden = unread_so_far(machine, name)) return std::move(*hidden);
     return warning(
         name,
         fmt::format(
@@ -186,7 +187,7 @@ std::optional<std::uint8_t> global_traffic_class(Machine const& machine, RdmaPor
 Finding judge_by_tags(Machine const& machine, RdmaPortView const& view, Dcb const& dcb) {
     auto const& name = dcb.ifname;
     auto const lossless = fmt::format("{}", fmt::join(priorities_in(*dcb.pfc), ", "));
-    bool const tagged = !view.pci->vfs.empty() || !uppers_of(machine, name).empty();
+    bool const tagged = !view.pci->vfs().empty() || !uppers_of(machine, name).empty();
     if (tagged)
         return ok(name, fmt::format("takes priorities from VLAN tags: traffic must be in a VLAN "
                                     "with qos {} to be lossless",
@@ -258,9 +259,9 @@ std::string vlan_words(Vlan const& vlan) {
 
 Finding judge_vf_vlan(std::string const& pf, PciDevice const& device, std::uint16_t index,
                       Vlan const& vlan, std::uint8_t pfc) {
-    auto const found = device.vfs.find(index);
+    auto const found = device.vfs().find(index);
     auto const subject =
-        found == device.vfs.end() ? fmt::format("{} vf {}", pf, index) : to_string(found->second);
+        found == device.vfs().end() ? fmt::format("{} vf {}", pf, index) : to_string(found->second);
     auto const lossless = priorities_in(pfc);
     bool const dot1ad = vlan.proto == VlanProtocol::dot1ad;
     std::vector<Evidence> evidence{
@@ -288,8 +289,8 @@ Finding judge_vf_vlan(std::string const& pf, PciDevice const& device, std::uint1
 // Judges one PF's VFs that were put into a VLAN; in the others the guest tags as it likes.
 std::vector<Finding> judge_vf_vlans_of(Machine const& machine, MachineNetdev const& wire,
                                        Dcb const& dcb) {
-    auto const* const device = wire.pci ? find_pci(machine, *wire.pci) : nullptr;
-    if (!device || device->vfs.empty()) return {};
+    auto const* const device = wire.pci() ? find_pci(machine, *wire.pci()) : nullptr;
+    if (!device || device->vfs().empty()) return {};
     if (trusts_dscp(dcb))
         return {ok(wire.name,
                    "uses DSCP: the qos of its VFs' VLANs matters only to switches that use tags")};

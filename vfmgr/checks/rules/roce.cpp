@@ -23,7 +23,7 @@ std::vector<RdmaPortView> roce_ports(Machine const& machine) {
 }
 
 Finding no_roce_port(Machine const& machine) {
-    return nothing_in(machine.rdma_devices, "there is no RoCE port");
+    return nothing_in(machine.rdma_devices(), "there is no RoCE port");
 }
 
 // --- GIDs ---
@@ -33,8 +33,8 @@ std::vector<MachineNetdev const*> netdevs_with_gids(Machine const& machine,
                                                     RdmaPortView const& view) {
     std::set<std::string> names;
     if (!view.netdev_name.empty()) names.insert(view.netdev_name);
-    for (auto const& gid : view.port->gids)
-        if (!gid.netdev.empty()) names.insert(gid.netdev);
+    for (auto const& gid : view.port->gids())
+        if (!gid.netdev().empty()) names.insert(gid.netdev());
     std::vector<MachineNetdev const*> found;
     for (auto const& name : names)
         if (auto const* const netdev = find_netdev(machine, name)) found.push_back(netdev);
@@ -43,7 +43,7 @@ std::vector<MachineNetdev const*> netdevs_with_gids(Machine const& machine,
 
 Evidence gid_evidence(RdmaPortView const& view, Gid const& gid) {
     return {fmt::format("{}/gids/{}", folder_of(view), gid.index),
-            fmt::format("{} ({}, {})", gid.gid, gid.type, gid.netdev)};
+            fmt::format("{} ({}, {})", gid.gid, gid.type(), gid.netdev())};
 }
 
 // "fe80::0ac0:ebff:fe21:03da" is made from the MAC 08:c0:eb:21:03:da; other link-local addresses
@@ -69,15 +69,15 @@ std::optional<MacAddress> mac_in(Gid const& gid) {
 // (RDMA/core: Fix stale RoCE GIDs during netdev events at registration).
 std::optional<Finding> judge_stale(RdmaPortView const& view, MachineNetdev const& netdev) {
     Gid const* stale = nullptr;
-    for (auto const& gid : view.port->gids) {
-        if (gid.netdev != netdev.name) continue;
+    for (auto const& gid : view.port->gids()) {
+        if (gid.netdev() != netdev.name) continue;
         auto const mac = mac_in(gid);
         if (!mac) continue;
-        if (mac == netdev.mac) return std::nullopt;
+        if (mac == netdev.mac()) return std::nullopt;
         if (!stale) stale = &gid;
     }
-    if (!stale || !netdev.mac) return std::nullopt;
-    auto const mac = to_string(*netdev.mac);
+    if (!stale || !netdev.mac()) return std::nullopt;
+    auto const mac = to_string(*netdev.mac());
     return failed(
         name_of(view),
         fmt::format("has link-local GIDs of {}, but {} has the MAC address {}: peers that use "
@@ -93,9 +93,9 @@ std::optional<Finding> judge_stale(RdmaPortView const& view, MachineNetdev const
 std::optional<Finding> judge_address(RdmaPortView const& view, MachineNetdev const& netdev,
                                      NetdevAddress const& address) {
     Gid const* only_v1 = nullptr;
-    for (auto const& gid : view.port->gids) {
+    for (auto const& gid : view.port->gids()) {
         if (gid_address(gid.gid) != address.address) continue;
-        if (contains(gid.type, "v2") || gid.type.empty()) return std::nullopt;
+        if (contains(gid.type(), "v2") || gid.type().empty()) return std::nullopt;
         only_v1 = &gid;
     }
     auto const text = fmt::format("{}/{}", to_string(address.address), address.prefix_length);
@@ -116,12 +116,12 @@ std::optional<Finding> judge_address(RdmaPortView const& view, MachineNetdev con
                "adding the address again makes the kernel create its GID; afterwards set the "
                "routes that use it again"},
         {{folder_of(view) + "/gids",
-          fmt::format("{} GIDs, none for this address", view.port->gids.size())}});
+          fmt::format("{} GIDs, none for this address", view.port->gids().size())}});
 }
 
 // Without it librdmacm crashes or reports "no device" (perftest#64, sriov-network-operator#267).
 std::optional<Finding> judge_node_guid(Machine const& machine, RdmaPortView const& view) {
-    auto const& guid = view.device->node_guid;
+    auto const& guid = view.device->node_guid();
     if (view.software || !guid || guid->value != 0) return std::nullopt;
     bool const guest = machine.kind == CheckedMachine::guest;
     std::string note =
@@ -136,21 +136,22 @@ std::optional<Finding> judge_node_guid(Machine const& machine, RdmaPortView cons
 }
 
 bool in_switchdev_mode(Machine const& machine, PciAddress const& pci) {
-    return machine.netdevs && std::ranges::any_of(*machine.netdevs, [&](auto const& netdev) {
-               return netdev.pci == pci && is_representor(netdev);
+    return machine.netdevs() && std::ranges::any_of(*machine.netdevs(), [&](auto const& netdev) {
+               return netdev.pci() == pci && is_representor(netdev);
            });
 }
 
 // A port without any GID has RoCE switched off, and does Ethernet only.
 std::optional<Finding> judge_no_gids(Machine const& machine, RdmaPortView const& view) {
-    if (!view.port->gids.empty()) return std::nullopt;
+    if (!view.port->gids().empty()) return std::nullopt;
     auto const first = folder_of(view) + "/gids/0";
     if (auto const first_text = machine.facts.text(first);
         !first_text && !first_text.error().absent())
         return unknown(name_of(view), first_text.error());
-    if (!view.active() || !view.pci) return std::nullopt;
+    if (!view.active() || !view.pci) return unread_so_far(machine, name_of(view));
     if (in_switchdev_mode(machine, view.pci->address))
         return ok(name_of(view), "has no GIDs: in switchdev mode only its VFs do RDMA");
+    if (auto hidden = unread_so_far(machine, name_of(view))) return hidden;
     return failed(name_of(view), "is active but has no GID at all: RoCE is switched off",
                   by_enabling_roce(view.pci->address), {absence_evidence(first)});
 }
@@ -159,10 +160,19 @@ std::vector<Finding> judge_port_gids(Machine const& machine, RdmaPortView const&
     std::vector<Finding> findings;
     std::vector<std::string> served;
     if (auto finding = judge_node_guid(machine, view)) findings.push_back(std::move(*finding));
+    // Any of them may be the one that an address needs; diagnose() says what was not read.
+    if (auto const& gids = view.port->gids;
+        !gids.is_read() ||
+        std::ranges::any_of(gids.peek(), [](Gid const& gid) { return !gid.type.is_read(); })) {
+        static_cast<void>(gids());
+        for (auto const& gid : gids.peek()) static_cast<void>(gid.type());
+        return findings;
+    }
     if (auto finding = judge_no_gids(machine, view)) return {std::move(*finding)};
     for (auto const* netdev : netdevs_with_gids(machine, view)) {
         if (auto finding = judge_stale(view, *netdev)) findings.push_back(std::move(*finding));
-        if (!netdev->up) continue;
+        if (!netdev->up()) continue;
+        if (auto hidden = unread_so_far(machine, name_of(view))) return {std::move(*hidden)};
         for (auto const& address : addresses_on(machine, *netdev)) {
             served.push_back(to_string(address.address));
             if (auto finding = judge_address(view, *netdev, address))
@@ -188,7 +198,7 @@ std::vector<Finding> judge_port_gids(Machine const& machine, RdmaPortView const&
                         "give it its address in the network: ip address add ADDRESS/LENGTH dev {}",
                         view.netdev->name)),
                     {{"RTM_GETADDR", "only link-local addresses, or none"}})};
-    auto detail = fmt::format("has {} GIDs", view.port->gids.size());
+    auto detail = fmt::format("has {} GIDs", view.port->gids().size());
     if (!served.empty())
         detail += fmt::format(", including those of {}", fmt::join(served, " and "));
     return {ok(name_of(view), detail)};
@@ -219,52 +229,57 @@ Finding mtu_differs(Machine const& machine, MachineNetdev const& small, MachineN
                     std::string detail) {
     return warning(
         small.name, std::move(detail),
-        Remedy{{fmt::format("ip link set dev {} mtu {}", small.name, large.mtu)},
+        Remedy{{fmt::format("ip link set dev {} mtu {}", small.name, large.mtu())},
                BlastRadius::netdev,
                fmt::format("alternatively, set MTU {} on {}, if switches and peers have {}",
-                           small.mtu, large.name, small.mtu)},
+                           small.mtu(), large.name, small.mtu())},
         {mtu_evidence(machine, small.name), mtu_evidence(machine, large.name)});
 }
 
 // A VF of this host whose frames its PF does not accept.
 std::optional<Finding> judge_vf_mtu(Machine const& machine, RdmaPortView const& view) {
-    if (!view.netdev || !view.netdev->pci) return std::nullopt;
-    auto const* const function = find_pci(machine, *view.netdev->pci);  // SoftRoCE's, too
-    if (!function || !function->pf) return std::nullopt;
-    auto const pfs = netdevs_of(machine, *function->pf);
-    if (pfs.empty() || view.netdev->mtu <= pfs.front()->mtu) return std::nullopt;
+    if (!view.netdev || !view.netdev->pci()) return std::nullopt;
+    auto const* const function = find_pci(machine, *view.netdev->pci());  // SoftRoCE's, too
+    if (!function || !function->pf()) return std::nullopt;
+    auto const pfs = netdevs_of(machine, *function->pf());
+    if (pfs.empty() || pfs.front()->mtu() == 0 || view.netdev->mtu() <= pfs.front()->mtu())
+        return std::nullopt;
     return mtu_differs(
         machine, *pfs.front(), *view.netdev,
         fmt::format("has MTU {}, but its VF {} has {}: the NIC drops the VF's longer frames",
-                    pfs.front()->mtu, view.netdev->name, view.netdev->mtu));
+                    pfs.front()->mtu(), view.netdev->name, view.netdev->mtu()));
 }
 
 std::optional<Finding> judge_bond_mtu(Machine const& machine, RdmaPortView const& view) {
-    auto const* const bond =
-        view.netdev && view.netdev->master ? find_netdev(machine, *view.netdev->master) : nullptr;
-    if (!bond || bond->mtu == view.netdev->mtu) return std::nullopt;
-    bool const less = view.netdev->mtu < bond->mtu;
+    auto const* const bond = view.netdev && view.netdev->master()
+                                 ? find_netdev(machine, *view.netdev->master())
+                                 : nullptr;
+    if (!bond || bond->mtu() == 0 || bond->mtu() == view.netdev->mtu()) return std::nullopt;
+    bool const less = view.netdev->mtu() < bond->mtu();
     return mtu_differs(
         machine, less ? *view.netdev : *bond, less ? *bond : *view.netdev,
         fmt::format("has MTU {}, but {} has {}, though one is part of the other",
-                    less ? view.netdev->mtu : bond->mtu, less ? bond->name : view.netdev->name,
-                    less ? bond->mtu : view.netdev->mtu));
+                    less ? view.netdev->mtu() : bond->mtu(), less ? bond->name : view.netdev->name,
+                    less ? bond->mtu() : view.netdev->mtu()));
 }
 
 // RDMA takes its packet size from the port, whatever the MTU of the VLAN that carries the packets.
 std::optional<Finding> judge_vlan_mtu(Machine const& machine, RdmaPortView const& view) {
     if (!view.netdev) return std::nullopt;
     for (auto const* netdev : netdevs_with_gids(machine, view)) {
-        bool const above = machine.facts.links.contains(
-            fmt::format("/sys/class/net/{}/lower_{}", netdev->name, view.netdev->name));
-        bool const bond = view.netdev->master == netdev->name;
-        if (!above || bond || path_mtu(netdev->mtu) >= path_mtu(view.netdev->mtu)) continue;
+        auto const lower =
+            fmt::format("/sys/class/net/{}/lower_{}", netdev->name, view.netdev->name);
+        bool const above = machine.facts.target(lower).has_value();
+        bool const bond = view.netdev->master() == netdev->name;
+        if (!above || bond || netdev->mtu() == 0 ||
+            path_mtu(netdev->mtu()) >= path_mtu(view.netdev->mtu()))
+            continue;
         return mtu_differs(
             machine, *netdev, *view.netdev,
             fmt::format("has MTU {}, but RDMA on it sends packets of {} bytes, because {} has MTU "
                         "{}: a network with the smaller MTU drops them",
-                        netdev->mtu, path_mtu(view.netdev->mtu), view.netdev->name,
-                        view.netdev->mtu));
+                        netdev->mtu(), path_mtu(view.netdev->mtu()), view.netdev->name,
+                        view.netdev->mtu()));
     }
     return std::nullopt;
 }
@@ -274,15 +289,15 @@ std::vector<Finding> judge_mtu(Machine const& machine) {
     if (ports.empty()) return {no_roce_port(machine)};
     std::vector<Finding> findings;
     for (auto const& view : ports) {
-        if (!view.netdev || view.netdev->mtu == 0) continue;
+        if (!view.netdev || view.netdev->mtu() == 0) continue;
         auto finding = judge_vf_mtu(machine, view);
         if (!finding) finding = judge_bond_mtu(machine, view);
         if (!finding) finding = judge_vlan_mtu(machine, view);
         if (!finding && !view.active()) continue;
         if (!finding) {
             auto detail = fmt::format("has MTU {}: RDMA sends up to {} bytes in a packet",
-                                      view.netdev->mtu, path_mtu(view.netdev->mtu));
-            if (path_mtu(view.netdev->mtu) < 4096)
+                                      view.netdev->mtu(), path_mtu(view.netdev->mtu()));
+            if (path_mtu(view.netdev->mtu()) < 4096)
                 detail += ", 4096 from MTU 4200 on, if switches and peers have it too";
             finding = ok(view.netdev->name, std::move(detail),
                          {mtu_evidence(machine, view.netdev->name)});

@@ -21,7 +21,7 @@ constexpr std::string_view own_prefix = "vfmgr_";
 
 bool has_hardware(Machine const& machine) {
     return !nic_ports(machine).empty() ||
-           (machine.pci && std::ranges::any_of(*machine.pci, is_connectx));
+           (machine.pci() && std::ranges::any_of(*machine.pci(), is_connectx));
 }
 
 std::vector<RdmaPortView> soft_ports(Machine const& machine) {
@@ -43,20 +43,21 @@ bool is_enabled(Machine const& machine, std::string_view path) {
     if (!path.starts_with(units) ||
         !machine.facts.names("/etc/systemd/system/multi-user.target.wants"))
         return true;
-    return std::ranges::any_of(machine.facts.folders, [&](auto const& folder) {
-        return matches("/etc/systemd/system/*.wants", folder.first) &&
-               std::ranges::find(folder.second.names, path.substr(units.size())) !=
-                   folder.second.names.end();
+    auto const wants = machine.facts.folders("/etc/systemd/system/*.wants");
+    return std::ranges::any_of(wants, [&](auto const& folder) {
+        auto const& names = folder.second->names;
+        return std::ranges::find(names, path.substr(units.size())) != names.end();
     });
 }
 
 std::vector<ConfiguredLink> configured_links(Machine const& machine) {
     std::vector<ConfiguredLink> all;
-    for (auto const& [path, fact] : machine.facts.files) {
-        if (!path.starts_with("/etc/")) continue;
-        for (auto& command : parse_rdma_link_commands(fact.bytes))
-            all.push_back({std::move(command), path, is_enabled(machine, path)});
-    }
+    for (auto const pattern :
+         {"/etc/systemd/system/*.service", "/etc/network/interfaces", "/etc/network/interfaces.d/*",
+          "/etc/rc.local", "/etc/crontab", "/etc/udev/rules.d/*.rules"})
+        for (auto const& [path, fact] : machine.facts.files(pattern))
+            for (auto& command : parse_rdma_link_commands(fact->bytes))
+                all.push_back({std::move(command), std::string(path), is_enabled(machine, path)});
     return all;
 }
 
@@ -74,8 +75,8 @@ bool is_configured(std::vector<ConfiguredLink> const& all, std::string_view type
 
 // Built out of tree, or for RDMA modules other than the loaded ones (OFED's).
 std::optional<Finding> refused_symbols(Machine const& machine) {
-    if (!machine.log || module_loaded(machine, "rdma_rxe")) return std::nullopt;
-    if (auto const* line = find_line(*machine.log, {"rdma_rxe: Unknown symbol", "udp_"}))
+    if (!machine.log() || module_loaded(machine, "rdma_rxe")) return std::nullopt;
+    if (auto const* line = find_line(*machine.log(), {"rdma_rxe: Unknown symbol", "udp_"}))
         return failed(
             "rdma_rxe", "could not be loaded: the kernel's UDP tunnels are missing",
             Remedy{{"modprobe udp_tunnel", "modprobe ip6_udp_tunnel", "modprobe rdma_rxe"},
@@ -83,7 +84,7 @@ std::optional<Finding> refused_symbols(Machine const& machine) {
                    "modprobe also loads the modules that a module needs; insmod does not"},
             {evidence_of(*line)});
     for (auto const* words : {"rdma_rxe: Unknown symbol", "rdma_rxe: disagrees about version"})
-        if (auto const* line = find_line(*machine.log, {words}))
+        if (auto const* line = find_line(*machine.log(), {words}))
             return failed(
                 "rdma_rxe",
                 "could not be loaded: it was built for RDMA modules other than the loaded ones",
@@ -107,13 +108,14 @@ std::vector<Finding> judge_module(Machine const& machine) {
         return {ok("rdma_rxe", module_loaded(machine, "rdma_rxe")
                                    ? "is loaded"
                                    : "is installed; the kernel loads it with the first link")};
+    if (auto hidden = unread_so_far(machine, "rdma_rxe")) return {std::move(*hidden)};
     auto const option = kernel_option(machine, "CONFIG_RDMA_RXE");
-    return {
-        failed("rdma_rxe",
-               fmt::format("is not installed for kernel {}{}", machine.release,
-                           option ? ": CONFIG_RDMA_RXE=" + *option : ""),
-               by_kernel_module(machine, "rdma_rxe", "CONFIG_RDMA_RXE"),
-               {{fmt::format("/lib/modules/{}/modules.dep", machine.release), "has no rdma_rxe"}})};
+    return {failed(
+        "rdma_rxe",
+        fmt::format("is not installed for kernel {}{}", machine.release(),
+                    option ? ": CONFIG_RDMA_RXE=" + *option : ""),
+        by_kernel_module(machine, "rdma_rxe", "CONFIG_RDMA_RXE"),
+        {{fmt::format("/lib/modules/{}/modules.dep", machine.release()), "has no rdma_rxe"}})};
 }
 
 // --- siw ---
@@ -138,7 +140,9 @@ std::vector<Finding> judge_siw(Machine const& machine) {
 
 Finding judge_soft_port(Machine const& machine, RdmaPortView const& view) {
     auto const& name = view.device->name;
-    if (!machine.netdevs) return unknown(name, machine.netdevs.error());
+    if (!machine.netdevs()) return unknown(name, machine.netdevs().error());
+    if (!view.netdev && !view.device->parent.is_read())
+        return not_known(name, "the netdev that it is on was not collected");
     if (!view.netdev)
         return failed(
             name,
@@ -151,32 +155,32 @@ Finding judge_soft_port(Machine const& machine, RdmaPortView const& view) {
     auto const folder = "/sys/class/net/" + netdev.name;
     for (auto const& file : {folder + "/flags", folder_of(view) + "/state"})
         if (auto const hidden = unseen(machine, file, name)) return *hidden;
-    if (!netdev.up)
+    if (!netdev.up())
         return failed(name, fmt::format("is on {}, which is down", netdev.name),
                       by_command(fmt::format("ip link set dev {} up", netdev.name)),
                       {evidence_of(machine, folder + "/flags")});
-    if (netdev.carrier == false)
+    if (netdev.carrier() == false)
         return failed(name, fmt::format("is on {}, which has no link", netdev.name),
                       by_hand("check its cable, or the devices below it"),
                       {evidence_of(machine, folder + "/carrier")});
     constexpr int mtu_min = 1024 + 80;  // for the packets that every network carries
-    if (netdev.mtu != 0 && netdev.mtu < mtu_min)
+    if (netdev.mtu() != 0 && netdev.mtu() < mtu_min)
         return warning(
             name,
             fmt::format("is on {}, whose MTU of {} leaves it 512 bytes a packet or "
                         "less",
-                        netdev.name, netdev.mtu),
+                        netdev.name, netdev.mtu()),
             Remedy{{fmt::format("ip link set dev {} mtu 1500", netdev.name)}, BlastRadius::netdev},
             {evidence_of(machine, folder + "/mtu")});
     if (!view.active())
         return warning(
-            name, fmt::format("is {} though {} is up", view.port->state, netdev.name),
+            name, fmt::format("is {} though {} is up", view.port->state(), netdev.name),
             Remedy{{fmt::format("rdma link delete {}", name),
                     fmt::format("rdma link add {} type rxe netdev {}", name, netdev.name)},
                    BlastRadius::none,
                    "afterwards restart the programs that use it"},
             {evidence_of(machine, folder_of(view) + "/state")});
-    return ok(name, fmt::format("is active on {}, MTU {}", netdev.name, netdev.mtu),
+    return ok(name, fmt::format("is active on {}, MTU {}", netdev.name, netdev.mtu()),
               {evidence_of(machine, folder_of(view) + "/state")});
 }
 
@@ -186,7 +190,7 @@ std::optional<Finding> judge_configured(Machine const& machine, ConfiguredLink c
     for (auto const& view : soft_ports(machine))
         if (view.device->name == name || view.netdev_name == netdev) return std::nullopt;
     auto const command = fmt::format("rdma link add {} type rxe netdev {}", name, netdev);
-    if (machine.netdevs && !find_netdev(machine, netdev))
+    if (machine.netdevs() && !find_netdev(machine, netdev))
         return failed(
             name,
             fmt::format("{} configures it on {}, but there is no {}", link.path, netdev, netdev),
@@ -201,7 +205,7 @@ std::optional<Finding> judge_configured(Machine const& machine, ConfiguredLink c
 }
 
 std::vector<Finding> judge_link(Machine const& machine) {
-    if (!machine.rdma_devices) return {unknown("", machine.rdma_devices.error())};
+    if (!machine.rdma_devices()) return {unknown("", machine.rdma_devices().error())};
     std::vector<Finding> findings;
     for (auto const& view : soft_ports(machine)) findings.push_back(judge_soft_port(machine, view));
     for (auto const& link : configured_links(machine))
@@ -217,9 +221,8 @@ std::vector<Finding> judge_link(Machine const& machine) {
 // max_qp, crc_disable and others were parameters of the driver before it was in Linux (rxe_cfg).
 std::vector<Finding> judge_parameters(Machine const& machine) {
     std::vector<Finding> findings;
-    for (auto const& [path, fact] : machine.facts.files) {
-        if (!path.starts_with("/etc/modprobe.d/")) continue;
-        for (auto const line : lines_in(fact.bytes)) {
+    for (auto const& [path, fact] : machine.facts.files("/etc/modprobe.d/*.conf")) {
+        for (auto const line : lines_in(fact->bytes)) {
             auto const words = words_in(line);
             if (words.size() < 3 || words[0] != "options" || words[1] != "rdma_rxe") continue;
             findings.push_back(
@@ -227,7 +230,7 @@ std::vector<Finding> judge_parameters(Machine const& machine) {
                         fmt::format("{} sets {}, but rdma_rxe has no parameters: it has no effect",
                                     path, words[2].substr(0, words[2].find('='))),
                         by_command(fmt::format("sed -i '/^options rdma_rxe /d' {}", path)),
-                        {{path, std::string(line)}}));
+                        {{std::string(path), std::string(line)}}));
         }
     }
     if (auto const hidden = unseen(machine, "/etc/modprobe.d/rdma_rxe.conf");
@@ -255,9 +258,8 @@ Remedy make_at_boot(RdmaPortView const& view) {
 bool is_own(Machine const& machine, std::string_view name) {
     if (machine.kind == CheckedMachine::guest) return name.starts_with("rxe_");
     if (name.starts_with(own_prefix)) return true;
-    return std::ranges::any_of(machine.facts.commands, [&](auto const& command) {
-        return command.first.starts_with("vfctl ") && command.second.error == 0 &&
-               parse_vfmgr_links(command.second.out).contains(name);
+    return std::ranges::any_of(machine.facts.commands("vfctl *"), [&](auto const& command) {
+        return parse_vfmgr_links(command.second->out).contains(name);
     });
 }
 
@@ -280,8 +282,7 @@ Finding judge_at_boot(Machine const& machine, RdmaPortView const& view) {
                        by_command(fmt::format("systemctl enable {}", unit)),
                        {{asleep->path, "is in no folder *.wants"}});
     }
-    if (auto const hidden = unseen(machine, "/etc/systemd/system/softroce.service", name))
-        return *hidden;
+    if (auto hidden = unread_so_far(machine, name)) return std::move(*hidden);
     return warning(name, "nothing in /etc creates it again after a boot", make_at_boot(view),
                    {{"/etc/systemd/system/*.service", "no rdma link add of this link"}});
 }
@@ -290,7 +291,7 @@ std::vector<Finding> judge_persistence(Machine const& machine) {
     std::vector<Finding> findings;
     for (auto const& view : soft_ports(machine)) findings.push_back(judge_at_boot(machine, view));
     return or_else(std::move(findings),
-                   nothing_in(machine.rdma_devices, "there is no SoftRoCE link"));
+                   nothing_in(machine.rdma_devices(), "there is no SoftRoCE link"));
 }
 
 constexpr std::array rules_of_soft_rdma{

@@ -71,6 +71,7 @@ Finding judge_exposed_port(Machine const& machine, RdmaPortView const& view) {
                   fmt::format("{} {}, but the packet filter limits who reaches UDP port {}",
                               netdev.name, way, roce_port),
                   {{std::string(ruleset_command), filter_line.line}});
+    if (auto hidden = unread_so_far(machine, name)) return std::move(*hidden);
     std::vector<Evidence> evidence{evidence_of(machine, "/proc/version")};
     if (is_read)
         evidence.push_back({std::string(ruleset_command), filter_line.line.empty()
@@ -99,7 +100,7 @@ std::vector<Finding> judge_exposed(Machine const& machine) {
     }
     return or_else(
         std::move(findings),
-        nothing_in(machine.rdma_devices, "there is no SoftRoCE link except vfmgrd's own"));
+        nothing_in(machine.rdma_devices(), "there is no SoftRoCE link except vfmgrd's own"));
 }
 
 constexpr std::array rules_of_exposure{

@@ -51,7 +51,7 @@ LogLine const* rejection(KernelLog const& log, std::vector<std::string> const& m
 
 std::vector<PciDevice const*> connectx_pfs(Machine const& machine) {
     auto own = own_connectx(machine);
-    std::erase_if(own, [](auto const* device) { return device->pf.has_value(); });
+    std::erase_if(own, [](auto const* device) { return device->pf().has_value(); });
     return own;
 }
 
@@ -90,7 +90,7 @@ std::vector<Finding> judge_secure_boot(Machine const& machine) {
     auto const foreign = foreign_modules(machine);
     for (auto const& module : foreign)
         if (!module_loaded(machine, module)) missing.push_back(module);
-    auto const* const line = machine.log ? rejection(*machine.log, missing) : nullptr;
+    auto const* const line = machine.log() ? rejection(*machine.log(), missing) : nullptr;
     auto const not_loaded = fmt::format("{} {} not loaded", fmt::join(missing, ", "),
                                         missing.size() == 1 ? "is" : "are");
     if (line && !missing.empty())
@@ -120,19 +120,20 @@ std::vector<Finding> judge_lockdown(Machine const& machine) {
                           : text->substr(from + 1, to - from - 1);
     if (mode == "none") return {ok("", "the kernel is not locked down")};
     std::vector<Evidence> evidence{evidence_of(machine, std::string(lockdown_file))};
-    if (machine.log)
+    if (machine.log())
         if (auto const* const line =
-                find_line(*machine.log, {"Lockdown: ", "direct PCI access is restricted"}))
+                find_line(*machine.log(), {"Lockdown: ", "direct PCI access is restricted"}))
             evidence.push_back(evidence_of(*line));
     std::string without;
     auto const pfs = connectx_pfs(machine);
     for (auto const* device : pfs) {
         auto const limit = file_of(device->address, "sriov_totalvfs");
         if (auto const hidden = unseen(machine, limit)) return {*hidden};
-        if (device->total_vfs.value_or(0) == 0)
+        if (device->total_vfs().value_or(0) == 0)
             without += (without.empty() ? "" : ", ") + to_string(device->address);
     }
     if (pfs.empty()) return {not_applicable("there is no ConnectX PF")};
+    if (auto hidden = unread_so_far(machine)) return {std::move(*hidden)};
     auto const locked = fmt::format("the kernel is locked down ({})", mode);
     if (!without.empty())
         return {warning(
@@ -164,14 +165,14 @@ std::vector<std::string> rebuild_and_restart(Machine const& machine) {
     std::vector<std::string> commands;
     auto const built = machine.facts.names("/var/lib/dkms/mlnx-ofed-kernel");
     if (built && !built->empty())
-        commands.push_back(fmt::format("dkms autoinstall -k {}", machine.release));
+        commands.push_back(fmt::format("dkms autoinstall -k {}", machine.release()));
     commands.emplace_back("/etc/init.d/openibd restart");
     return commands;
 }
 
 std::vector<Finding> judge_ofed(Machine const& machine) {
     auto const ofed = read_ofed(machine);
-    if (!machine.pci) return {unknown("", machine.pci.error())};
+    if (!machine.pci()) return {unknown("", machine.pci().error())};
     if (!ofed.running)
         if (auto const hidden = unseen(machine, "/sys/module/mlx5_core/version")) return {*hidden};
     if (own_connectx(machine).empty() && !ofed.installed && !ofed.running)
@@ -202,8 +203,9 @@ std::vector<Finding> judge_ofed(Machine const& machine) {
 }
 
 std::vector<Finding> judge_openibd(Machine const& machine) {
-    if (connectx_pfs(machine).empty()) return {nothing_in(machine.pci, "there is no ConnectX PF")};
-    if (!machine.units) return {unknown("", machine.units.error())};
+    if (connectx_pfs(machine).empty())
+        return {nothing_in(machine.pci(), "there is no ConnectX PF")};
+    if (!machine.units()) return {unknown("", machine.units().error())};
     auto const* const unit = find_unit(machine, "openibd.service");
     if (!unit || !unit->installed()) return {not_applicable("there is no openibd.service")};
     constexpr auto path = "/usr/lib/systemd/system/openibd.service.d/50-vfmgr.conf";
@@ -220,7 +222,8 @@ std::vector<Finding> judge_openibd(Machine const& machine) {
 }
 
 std::vector<Finding> judge_firmware_tools(Machine const& machine) {
-    if (connectx_pfs(machine).empty()) return {nothing_in(machine.pci, "there is no ConnectX PF")};
+    if (connectx_pfs(machine).empty())
+        return {nothing_in(machine.pci(), "there is no ConnectX PF")};
     auto const open_tool = machine.facts.text("/usr/bin/mstconfig");
     auto const mft = machine.facts.text("/usr/bin/mlxconfig");
     bool const started = module_loaded(machine, "mst_pciconf");
@@ -231,6 +234,7 @@ std::vector<Finding> judge_firmware_tools(Machine const& machine) {
                                  "does not need for a PCI address")};
     for (auto const& tool : {open_tool, mft})
         if (!tool.error().absent()) return {unknown("", tool.error())};
+    if (auto hidden = unread_so_far(machine)) return {std::move(*hidden)};
     return {warning(
         "",
         "neither mstconfig nor mlxconfig is installed, so the NIC's firmware settings (SRIOV_EN, "

@@ -45,13 +45,12 @@ std::optional<int> kernels_gcc(Machine const& machine) {
 // A version's folder may have libraries only: cc1 is the compiler.
 std::set<int> installed_gccs(Machine const& machine) {
     std::set<int> majors;
-    for (auto const& [path, fact] : machine.facts.files) {
-        if (!matches("/usr/lib/gcc/*/*/cc1", path) && !matches("/usr/libexec/gcc/*/*/cc1", path))
-            continue;
-        auto const folder = std::string_view(path).substr(0, path.rfind('/'));
-        auto const version = folder.substr(folder.rfind('/') + 1);
-        if (auto const major = major_in(version)) majors.insert(*major);
-    }
+    for (auto const pattern : {"/usr/lib/gcc/*/*/cc1", "/usr/libexec/gcc/*/*/cc1"})
+        for (auto const& [path, fact] : machine.facts.files(pattern)) {
+            auto const folder = path.substr(0, path.rfind('/'));
+            auto const version = folder.substr(folder.rfind('/') + 1);
+            if (auto const major = major_in(version)) majors.insert(*major);
+        }
     return majors;
 }
 
@@ -80,14 +79,13 @@ bool matters(std::string_view name) {
 
 std::vector<DkmsModule> dkms_modules(Machine const& machine) {
     std::vector<DkmsModule> modules;
-    for (auto const& [path, folder] : machine.facts.folders) {
-        if (folder.error != 0 || !matches("/var/lib/dkms/*/*", path)) continue;
-        auto rest = std::string_view(path).substr(dkms_tree.size() + 1);
+    for (auto const& [path, folder] : machine.facts.folders("/var/lib/dkms/*/*")) {
+        auto rest = path.substr(dkms_tree.size() + 1);
         auto const name = take_until(rest, '/');
         // Besides versions there are "kernel-RELEASE-ARCH", which point to one.
         if (!name || !matters(*name) || rest.starts_with("kernel-") || rest == "original_module")
             continue;
-        modules.push_back({std::string(*name), std::string(rest), folder.names});
+        modules.push_back({std::string(*name), std::string(rest), folder->names});
     }
     return modules;
 }
@@ -111,11 +109,11 @@ Finding no_headers(Machine const& machine) {
     return failed(
         "",
         fmt::format("the headers of kernel {} are not installed, so DKMS builds nothing",
-                    machine.release),
+                    machine.release()),
         by_command(
             (is_debian(machine) ? "apt-get install linux-headers-" : "dnf install kernel-devel-") +
-            machine.release),
-        {absence_evidence(fmt::format("/lib/modules/{}/build/Makefile", machine.release))});
+            machine.release()),
+        {absence_evidence(fmt::format("/lib/modules/{}/build/Makefile", machine.release()))});
 }
 
 }  // namespace
@@ -123,21 +121,21 @@ Finding no_headers(Machine const& machine) {
 std::vector<Finding> judge_headers(Machine const& machine) {
     auto const modules = dkms_modules(machine);
     if (modules.empty()) return {without_modules(machine)};
-    if (machine.release.empty())
+    if (machine.release().empty())
         return {unknown("", machine.facts.text("/proc/sys/kernel/osrelease").error())};
     auto const makefile =
-        machine.facts.text(fmt::format("/lib/modules/{}/build/Makefile", machine.release));
+        machine.facts.text(fmt::format("/lib/modules/{}/build/Makefile", machine.release()));
     if (!makefile && makefile.error().absent()) return {no_headers(machine)};
     if (!makefile) return {unknown("", makefile.error())};
     auto const expected = kernels_gcc(machine);
     auto const gccs = installed_gccs(machine);
-    for (auto const* const gcc : {"/usr/lib/gcc/TARGET/0/cc1", "/usr/libexec/gcc/TARGET/0/cc1"})
-        if (auto const hidden = unseen(machine, gcc); hidden && gccs.empty()) return {*hidden};
+    bool const fits = expected && gccs.contains(*expected);
+    if (auto hidden = unread_so_far(machine); hidden && !fits) return {std::move(*hidden)};
     if (gccs.empty())
         return {warning("", "there is no gcc, so DKMS builds nothing",
                         by_command(is_debian(machine) ? "apt-get install gcc" : "dnf install gcc"),
                         {{"/usr/lib/gcc", "no cc1"}})};
-    if (expected && !gccs.contains(*expected))
+    if (expected && !fits)
         return {warning(
             "",
             fmt::format(
@@ -147,30 +145,34 @@ std::vector<Finding> judge_headers(Machine const& machine) {
                                           : std::string("dnf install gcc")),
             {evidence_of(machine, "/proc/version")})};
     return {ok(
-        "", fmt::format("headers of {} are installed{}", machine.release,
+        "", fmt::format("headers of {} are installed{}", machine.release(),
                         expected ? fmt::format(", and gcc {}, which built it", *expected) : ""))};
 }
 
 std::vector<Finding> judge_dkms(Machine const& machine) {
     auto const modules = dkms_modules(machine);
     if (modules.empty()) return {without_modules(machine)};
-    if (machine.release.empty())
+    if (machine.release().empty())
         return {unknown("", machine.facts.text("/proc/sys/kernel/osrelease").error())};
     std::vector<Finding> findings;
     for (auto const& module : modules) {
         bool const any_version = std::ranges::any_of(modules, [&](auto const& other) {
-            return other.name == module.name && is_built(other, machine.release);
+            return other.name == module.name && is_built(other, machine.release());
         });
         if (any_version) continue;
+        if (auto hidden = unread_so_far(machine, module.name)) {
+            findings.push_back(std::move(*hidden));
+            continue;
+        }
         bool const failed_once = std::ranges::find(module.kernels, "build") != module.kernels.end();
         bool const essential =
             module.name.starts_with("mlnx-of") || module.name.starts_with("nvidia");
         findings.push_back((essential ? failed : warning)(
             module.name,
             fmt::format("{} {} is not built for {} (built for {})", module.name, module.version,
-                        machine.release, kernels_of(module)),
+                        machine.release(), kernels_of(module)),
             by_command(fmt::format("dkms install {}/{} -k {}", module.name, module.version,
-                                   machine.release),
+                                   machine.release()),
                        failed_once
                            ? fmt::format("the log of the last attempt: {}/{}/{}/build/make.log",
                                          dkms_tree, module.name, module.version)
@@ -178,9 +180,9 @@ std::vector<Finding> judge_dkms(Machine const& machine) {
             {{fmt::format("{}/{}/{}", dkms_tree, module.name, module.version),
               fmt::format("{}", fmt::join(module.kernels, " "))}}));
     }
-    return or_else(
-        std::move(findings),
-        ok("", fmt::format("the RDMA and GPU modules of DKMS are built for {}", machine.release)));
+    return or_else(std::move(findings),
+                   ok("", fmt::format("the RDMA and GPU modules of DKMS are built for {}",
+                                      machine.release())));
 }
 
 }  // namespace vfmgr::checks

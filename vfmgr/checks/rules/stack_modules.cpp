@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <map>
+#include <utility>
 
 #include "vfmgr/checks/rule.hpp"
 #include "vfmgr/checks/rules/stack.hpp"
@@ -29,18 +31,64 @@ LogLine const* last_line_of(Machine const& machine, std::string const& word) {
     return last_line(machine, [&](LogLine const& line) { return contains(line.text, word); });
 }
 
+// What an error of probe() says about a function, whatever its driver.
+std::pair<std::string_view, std::string_view> meaning_of(int error) {
+    constexpr std::string_view update =
+        "update the card's firmware, or boot the kernel that worked before";
+    constexpr std::string_view power =
+        "power the machine off and on; if it comes back, try the "
+        "card in another slot";
+    switch (error) {
+        case ENOMEM:
+            return {"it found too little memory, queues or interrupts",
+                    "make fewer VFs, or free memory, then bind it again"};
+        case EBUSY:
+            return {"its memory regions or interrupts belong to another device or driver",
+                    "see the lines before it: journalctl -k; boot with pci=realloc if its BARs "
+                    "overlap others"};
+        case EIO:
+        case ENODEV:
+        case ENXIO:
+            return {"the card does not answer as it should", power};
+        case ETIMEDOUT:
+            return {"its firmware did not answer in time", power};
+        case EINVAL:
+        case EOPNOTSUPP:
+        case EPROTO:
+            return {"its firmware and its driver do not fit", update};
+        case EACCES:
+        case EPERM:
+            return {"it was forbidden", "see the lines before it: journalctl -k"};
+        default:
+            return {"see the lines before it", "find the reason: journalctl -k"};
+    }
+}
+
+// The driver was there, and gave up: to load it again would change nothing.
+std::optional<Finding> failed_probe(Machine const& machine, PciDevice const& device) {
+    auto const* const line = last_line(machine, [&](LogLine const& one) {
+        auto const failure = parse_probe_failure(one.text);
+        return failure && failure->device == device.address;
+    });
+    if (!line) return std::nullopt;
+    auto const failure = *parse_probe_failure(line->text);
+    auto const [why, remedy] = meaning_of(failure.error);
+    return failed(to_string(device.address),
+                  fmt::format("{} gave up on {} with {}: {}", failure.driver,
+                              to_string(device.address), errno_name(failure.error), why),
+                  by_hand(std::string(remedy), BlastRadius::none), {evidence_of(*line)});
+}
+
 std::string blacklisted_in(Machine const& machine, std::string_view module) {
     auto const expected = fmt::format("blacklist {}", module);
-    for (auto const& [path, fact] : machine.facts.files) {
-        if (!path.starts_with("/etc/modprobe.d/")) continue;
-        for (auto const line : lines_in(fact.bytes))
-            if (line.starts_with(expected) && words_in(line)[1] == module) return path;
-    }
+    for (auto const& [path, fact] : machine.facts.files("/etc/modprobe.d/*.conf"))
+        for (auto const line : lines_in(fact->bytes))
+            if (line.starts_with(expected) && words_in(line)[1] == module) return std::string(path);
     return {};
 }
 
 std::optional<Finding> without_driver(Machine const& machine, PciDevice const& device) {
-    if (device.driver) return std::nullopt;
+    if (device.driver()) return std::nullopt;
     auto const address = to_string(device.address);
     auto const link = file_of(device.address, "driver");
     if (auto hidden = unseen(machine, link)) return hidden;
@@ -53,6 +101,8 @@ std::optional<Finding> without_driver(Machine const& machine, PciDevice const& d
             {{fmt::format("sed -i '/^blacklist {}/d' {}", driver, file), "modprobe " + driver},
              BlastRadius::none},
             {{file, "blacklist " + driver}});
+    if (auto probe = failed_probe(machine, device)) return probe;
+    if (!machine.modules()) return unknown(address, machine.modules().error());
     if (!module_loaded(machine, driver))
         return failed(address, fmt::format("{} has no driver: {} is not loaded", address, driver),
                       load_module(machine, driver,
@@ -67,26 +117,27 @@ std::optional<Finding> without_driver(Machine const& machine, PciDevice const& d
 
 // A RoCE LAG has one RDMA device for all ports of a card, at its first function.
 PciDevice const* shares_device_of(Machine const& machine, PciDevice const& device) {
-    for (auto const& other : *machine.pci) {
+    for (auto const& other : *machine.pci()) {
         if (other.address != device.address && share_slot(other.address, device.address) &&
-            !other.pf && !other.rdma_devices.empty() &&
-            other.rdma_devices.front().find("bond") != std::string::npos)
+            !other.pf() && !other.rdma_devices().empty() &&
+            other.rdma_devices().front().find("bond") != std::string::npos)
             return &other;
     }
     return nullptr;
 }
 
 std::optional<Finding> without_rdma(Machine const& machine, PciDevice const& device) {
-    if (!device.rdma_devices.empty() || shares_device_of(machine, device)) return std::nullopt;
+    if (!device.rdma_devices().empty() || shares_device_of(machine, device)) return std::nullopt;
     auto const address = to_string(device.address);
     auto const folder = file_of(device.address, "infiniband");
     if (auto hidden = unseen(machine, folder)) return hidden;
+    if (auto hidden = unread_so_far(machine, address)) return hidden;
     auto const driver = std::string(rdma_driver_of_connectx(device));
     std::vector<Evidence> evidence{absence_evidence(folder)};
     if (!module_present(machine, driver))
         return failed(
             address,
-            fmt::format("{} has {} but no RDMA device: {} is not loaded", address, *device.driver,
+            fmt::format("{} has {} but no RDMA device: {} is not loaded", address, *device.driver(),
                         driver),
             load_module(machine, driver,
                         driver == "mlx4_ib" ? "CONFIG_MLX4_INFINIBAND" : "CONFIG_MLX5_INFINIBAND"),
@@ -109,29 +160,31 @@ std::vector<Finding> judge_connectx_driver(Machine const& machine) {
     for (auto const* device : own_connectx(machine)) {
         // A VF of a host may have no driver: it waits for attachment. A foreign driver has its
         // reason.
-        bool const waits = machine.kind == CheckedMachine::host && device->pf;
-        bool const ours = !device->driver || device->driver == driver_of_connectx(*device);
-        if (waits || !ours || device->revision == 0xff) continue;
+        bool const waits =
+            machine.kind == CheckedMachine::host && (device->pf() || !device->pf.is_read());
+        bool const ours = !device->driver() || device->driver() == driver_of_connectx(*device);
+        if (waits || !ours || device->revision() == 0xff) continue;
         ++judged;
         auto finding = without_driver(machine, *device);
         if (!finding) finding = without_rdma(machine, *device);
         if (finding) findings.push_back(std::move(*finding));
     }
-    if (judged == 0) return {nothing_in(machine.pci, "this machine uses no ConnectX NIC")};
+    if (judged == 0) return {nothing_in(machine.pci(), "this machine uses no ConnectX NIC")};
     return or_else(std::move(findings),
                    ok("", fmt::format("{} ConnectX function{} a driver and an RDMA device", judged,
                                       judged == 1 ? " has" : "s have")));
 }
 
 std::vector<Finding> judge_rdma_core(Machine const& machine) {
-    if (!machine.modules) return {unknown("", machine.modules.error())};
-    if (!machine.rdma_devices) return {unknown("", machine.rdma_devices.error())};
+    if (!machine.modules()) return {unknown("", machine.modules().error())};
+    if (!machine.rdma_devices()) return {unknown("", machine.rdma_devices().error())};
     auto const cards = own_connectx(machine);
     bool const soft = module_loaded(machine, "rdma_rxe") || module_loaded(machine, "siw");
-    if (cards.empty() && machine.rdma_devices->empty() && !soft)
+    if (cards.empty() && machine.rdma_devices()->empty() && !soft)
         return {not_applicable("there is neither a ConnectX NIC nor an RDMA device")};
     auto const driver = cards.empty() ? "" : std::string(rdma_driver_of_connectx(*cards.front()));
     if (!module_present(machine, "ib_core")) {
+        if (auto hidden = unread_so_far(machine)) return {std::move(*hidden)};
         auto remedy =
             load_module(machine, driver.empty() ? "ib_core" : driver, "CONFIG_INFINIBAND");
         if (read_ofed(machine).installed)
@@ -143,10 +196,10 @@ std::vector<Finding> judge_rdma_core(Machine const& machine) {
         return {failed("", "ib_uverbs is not loaded, so no program can use RDMA",
                        load_module(machine, "ib_uverbs", "CONFIG_INFINIBAND_USER_ACCESS"),
                        {{"/proc/modules", "ib_core without ib_uverbs"}})};
-    if (!machine.rdma_devices->empty())
+    if (!machine.rdma_devices()->empty())
         return {ok("", fmt::format("ib_core and ib_uverbs are loaded, with {} RDMA device{}",
-                                   machine.rdma_devices->size(),
-                                   machine.rdma_devices->size() == 1 ? "" : "s"))};
+                                   machine.rdma_devices()->size(),
+                                   machine.rdma_devices()->size() == 1 ? "" : "s"))};
     std::vector<Evidence> evidence{{"/sys/class/infiniband", "is empty"}};
     if (cards.empty())
         return {ok("", "ib_core and ib_uverbs are loaded; there is no software RDMA device yet",
@@ -231,16 +284,17 @@ Finding of_refusal(Machine const& machine, std::string const& module, Refusal co
 }  // namespace
 
 std::vector<Finding> judge_symbols(Machine const& machine) {
-    if (!machine.log) return {unknown("", machine.log.error())};
+    if (!machine.log()) return {unknown("", machine.log().error())};
     std::vector<Finding> findings;
-    for (auto const& [module, refusal] : refusals_in(*machine.log)) {
+    for (auto const& [module, refusal] : refusals_in(*machine.log())) {
         auto name = std::string(module);
         std::ranges::replace(name, '-', '_');
         // A module that is loaded by now has been fixed since.
         if (!module_loaded(machine, name)) findings.push_back(of_refusal(machine, name, refusal));
     }
     return or_else(std::move(findings),
-                   ok("", "the kernel's log reports no RDMA or GPU module that does not match"));
+                   ok("", fmt::format("no RDMA or GPU module was refused for its symbols in {}",
+                                      lines_read(*machine.log()))));
 }
 
 }  // namespace vfmgr::checks

@@ -28,7 +28,7 @@ checks::Facts bundle(std::string const& name) {
 GpuInfo joined(StandinGpu const& standin, checks::Facts const& facts) {
     auto const machine = checks::read_machine(facts);
     auto gpu = standin.gpu;
-    for (auto const& device : machine.pci.value())
+    for (auto const& device : machine.pci().value())
         if (checks::is_nvidia_gpu(device)) {
             gpu.pci = device.address;
             break;

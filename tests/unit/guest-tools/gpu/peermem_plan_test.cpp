@@ -336,7 +336,8 @@ TEST(AtBoot, WaitsWhereModulesLoadComesTooEarly) {
     EXPECT_EQ(at_boot(machine), BootBy::unit) << "openibd replaces the stack";
     auto const facts = machine.facts();
     auto with_units = checks::read_machine(facts);
-    with_units.units = std::map<std::string, checks::Unit, std::less<>>{};
+    using Units = std::map<std::string, checks::Unit, std::less<>>;
+    with_units.units = checks::Known<Units>(Units());
     EXPECT_EQ(choose_at_boot(with_units, "nvidia-peermem").by, BootBy::file);
     machine.with({{"files", {{"/usr/sbin/akmods", "#!/b"}}}});
     EXPECT_EQ(at_boot(machine), BootBy::unit);

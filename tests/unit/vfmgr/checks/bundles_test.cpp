@@ -7,47 +7,15 @@
 #include <gmock/gmock.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <regex>
-#include <sstream>
 
-#include "vfmgr/checks/doctor.hpp"
-#include "vfmgr/checks/host/rules.hpp"
-#include "vfmgr/machine/bundle.hpp"
+#include "tests/unit/vfmgr/checks/bundles.hpp"
 #include "vfmgr/machine/sources.hpp"
 
 namespace vfmgr::checks {
 namespace {
 
-namespace fs = std::filesystem;
-
-fs::path const bundles = fs::path(VFMGR_REPOSITORY) / "tests/fixtures/bundles";
-
-std::string content_of(fs::path const& file) {
-    std::ostringstream text;
-    text << std::ifstream(file, std::ios::binary).rdbuf();
-    return text.str();
-}
-
-std::vector<std::string> names_in(fs::path const& folder) {
-    std::vector<std::string> names;
-    for (auto const& entry : fs::directory_iterator(folder))
-        if (entry.path().extension() == ".json") names.push_back(entry.path().stem());
-    std::sort(names.begin(), names.end());
-    return names;
-}
-
-nlohmann::json document_of(std::string const& name) {
-    return nlohmann::json::parse(content_of(bundles / (name + ".json")));
-}
-
-CheckReport report_on(nlohmann::json const& document) {
-    auto const facts = from_bundle(document.dump());
-    if (!facts) throw std::runtime_error(facts.error().detail);
-    return diagnose(*facts, all_rules());
-}
+using namespace test;
 
 class WholeMachine : public testing::TestWithParam<std::string> {};
 
@@ -73,33 +41,6 @@ std::string test_name(testing::TestParamInfo<std::string> const& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Bundles, WholeMachine, testing::ValuesIn(names_in(bundles)), test_name);
-
-// {"based_on": "igx", "patch": {…} as RFC 7396, "expect": {"iommu.enabled": "failed"}}; a rule may
-// be followed by a subject, a result by ": " and words found in detail, evidence or remedy.
-struct Case {
-    std::string name;
-    nlohmann::json document;
-};
-
-void PrintTo(Case const& one, std::ostream* out) {
-    *out << one.document.at("patch");
-}
-
-std::vector<Case> all_cases() {
-    std::vector<Case> cases;
-    for (auto const& file : names_in(bundles / "cases")) {
-        auto const all = nlohmann::json::parse(content_of(bundles / "cases" / (file + ".json")));
-        for (auto const& [name, document] : all.items())
-            cases.push_back({file + "_" + name, document});
-    }
-    return cases;
-}
-
-CheckReport report_on(Case const& one) {
-    auto document = document_of(one.document.at("based_on"));
-    document.merge_patch(one.document.at("patch"));
-    return report_on(document);
-}
 
 std::string text_of(CheckReport const& report, std::string const& rule_and_subject) {
     std::string said;
@@ -320,11 +261,7 @@ TEST(Remedies, NeverSwitchAcsOffWhereDevicesMayBeAttached) {
         }
     };
     for (auto const& name : names_in(bundles)) check(name, document_of(name));
-    for (auto const& one : all_cases()) {
-        auto document = document_of(one.document.at("based_on"));
-        document.merge_patch(one.document.at("patch"));
-        check(one.name, document);
-    }
+    for (auto const& one : all_cases()) check(one.name, document_of(one));
     EXPECT_GT(told, 0) << "bare metal's recipe is never told";
     EXPECT_GT(held_back, 50);
 }

@@ -119,7 +119,8 @@ TEST(Verbosity, BeginsWithTheWorst) {
                    made("e", CheckResult::warning), made("f", CheckResult::not_applicable)});
     EXPECT_EQ(describe(report, {}),
               "failed   d: says so\nwarning  c: says so\nwarning  e: says so\n"
-              "unknown  b: says so\n1 failed, 2 warning, 1 unknown, 1 ok, 1 not_applicable\n");
+              "unknown  1 check, most because says so; --all lists it\n"
+              "1 failed, 2 warning, 1 unknown, 1 ok, 1 not_applicable\n");
     EXPECT_THAT(describe(report, {.all = true}), HasSubstr("ok       a: says so\n"));
     EXPECT_EQ(worst(report), CheckResult::failed);
     EXPECT_EQ(worst(report_of({made("a", CheckResult::not_applicable)})),

@@ -190,11 +190,11 @@ TEST(Holders, AreNamedByTheirVm) {
     tree.link("proc/43/fd/1", "/dev/null");
     auto const machine_facts = tree.facts();
     auto const machine = read_machine(machine_facts);
-    ASSERT_TRUE(machine.vfio_holders);
-    ASSERT_EQ(machine.vfio_holders->size(), 1U);
-    EXPECT_EQ(machine.vfio_holders->front().node, "/dev/vfio/12");
-    EXPECT_EQ(machine.vfio_holders->front().vm, "db1");
-    EXPECT_EQ(machine.vfio_holders->front().process, "qemu-system-x86");
+    ASSERT_TRUE(machine.vfio_holders());
+    ASSERT_EQ(machine.vfio_holders()->size(), 1U);
+    EXPECT_EQ(machine.vfio_holders()->front().node, "/dev/vfio/12");
+    EXPECT_EQ(machine.vfio_holders()->front().vm, "db1");
+    EXPECT_EQ(machine.vfio_holders()->front().process, "qemu-system-x86");
     EXPECT_EQ(machine_facts.text("/proc/42/cmdline"), "guest=db1,debug-threads=on");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/machine/driver_log.hpp"
+#include "vfmgr/machine/log_lines.hpp"
 
 #include <gtest/gtest.h>
 

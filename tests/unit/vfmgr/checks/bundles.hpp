@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bundles of tests/fixtures: whole machines, and cases made from them.
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "vfmgr/checks/doctor.hpp"
+#include "vfmgr/checks/host/rules.hpp"
+#include "vfmgr/machine/bundle.hpp"
+
+namespace vfmgr::checks::test {
+
+namespace fs = std::filesystem;
+
+inline fs::path const bundles = fs::path(VFMGR_REPOSITORY) / "tests/fixtures/bundles";
+
+inline std::string content_of(fs::path const& file) {
+    std::ostringstream text;
+    text << std::ifstream(file, std::ios::binary).rdbuf();
+    return text.str();
+}
+
+inline std::vector<std::string> names_in(fs::path const& folder) {
+    std::vector<std::string> names;
+    for (auto const& entry : fs::directory_iterator(folder))
+        if (entry.path().extension() == ".json") names.push_back(entry.path().stem());
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+inline nlohmann::json document_of(std::string const& name) {
+    return nlohmann::json::parse(content_of(bundles / (name + ".json")));
+}
+
+inline Facts facts_of(nlohmann::json const& document) {
+    auto facts = from_bundle(document.dump());
+    if (!facts) throw std::runtime_error(facts.error().detail);
+    return std::move(*facts);
+}
+
+inline CheckReport report_on(nlohmann::json const& document) {
+    return diagnose(facts_of(document), all_rules());
+}
+
+// {"based_on": "igx", "patch": {…} as RFC 7396, "expect": {"iommu.enabled": "failed"}}; a rule may
+// be followed by a subject, a result by ": " and words found in detail, evidence or remedy.
+struct Case {
+    std::string name;
+    nlohmann::json document;
+};
+
+inline void PrintTo(Case const& one, std::ostream* out) {
+    *out << one.document.at("patch");
+}
+
+inline std::vector<Case> all_cases() {
+    std::vector<Case> cases;
+    for (auto const& file : names_in(bundles / "cases")) {
+        auto const all = nlohmann::json::parse(content_of(bundles / "cases" / (file + ".json")));
+        for (auto const& [name, document] : all.items())
+            cases.push_back({file + "_" + name, document});
+    }
+    return cases;
+}
+
+inline nlohmann::json document_of(Case const& one) {
+    auto document = document_of(one.document.at("based_on").get<std::string>());
+    document.merge_patch(one.document.at("patch"));
+    return document;
+}
+
+inline CheckReport report_on(Case const& one) {
+    return report_on(document_of(one));
+}
+
+}  // namespace vfmgr::checks::test

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/checks/claims.hpp"
+
+#include <algorithm>
+
+#include "vfmgr/machine/relatives.hpp"
+
+namespace vfmgr::checks {
+namespace {
+
+bool claims(Finding const& finding) {
+    return finding.result == CheckResult::ok || finding.result == CheckResult::not_applicable;
+}
+
+}  // namespace
+
+void limit_claims(Machine const& machine, RestsOn rests_on, std::vector<Unknown> const& unread,
+                  std::vector<Finding>& findings) {
+    if (unread.empty()) return;
+    Relatives const relatives(machine);
+    auto const concerns = [&](Unknown const& what, Finding const& finding) {
+        return finding.subject.empty() || rests_on == RestsOn::all_devices ||
+               relatives.concerns(what.source, finding.subject);
+    };
+    for (auto& finding : findings) {
+        if (!claims(finding)) continue;
+        auto const missing = std::ranges::find_if(
+            unread, [&](Unknown const& what) { return concerns(what, finding); });
+        if (missing != unread.end()) finding = unknown(finding.subject, *missing);
+    }
+    // A rule leaves out what it can't see to be there: a device, or a fault.
+    for (auto const& what : unread)
+        if (std::ranges::none_of(findings, [&](Finding const& finding) {
+                return finding.result == CheckResult::unknown && concerns(what, finding);
+            }))
+            findings.push_back(unknown(device_in(what.source), what));
+}
+
+}  // namespace vfmgr::checks

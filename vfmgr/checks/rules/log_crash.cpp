@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Crashes and hangs of the kernel in the driver of a NIC or GPU. A driver keeps the
+// locks that it held: binding its devices again hangs too, and only a reboot helps.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "vfmgr/checks/rules/log.hpp"
+#include "vfmgr/machine/lines.hpp"
+#include "vfmgr/machine/nic.hpp"
+
+namespace vfmgr::checks {
+namespace {
+
+constexpr std::size_t trace_lines_max = 80;
+
+constexpr auto drivers = std::to_array<std::string_view>(
+    {"mlx5_core",     "mlx5_ib",   "mlx4_core",     "mlx4_ib",  "mlx4_en",
+     "ib_core",       "ib_uverbs", "rdma_cm",       "ib_ipoib", "rdma_rxe",
+     "siw",           "i40e",      "iavf",          "ice",      "irdma",
+     "ixgbe",         "ixgbevf",   "bnxt_en",       "bnxt_re",  "vfio_pci",
+     "vfio_pci_core", "vfio",      "mlx5_vfio_pci", "nvidia",   "nvidia_peermem"});
+
+enum class Crash { oops, hang };
+
+// arch/*/mm/fault.c, lib/bug.c and arch/*/kernel/traps.c; kernel/hung_task.c, kernel/watchdog.c.
+std::optional<Crash> begins(std::string_view text) {
+    if (text.starts_with("BUG: ") && !contains(text, "soft lockup")) return Crash::oops;
+    if (text.starts_with("kernel BUG at ") || text.starts_with("general protection fault") ||
+        text.starts_with("Oops: ") || text.starts_with("Unable to handle kernel "))
+        return Crash::oops;
+    if (text.starts_with("INFO: task ") && contains(text, " blocked for more than "))
+        return Crash::hang;
+    if (contains(text, "soft lockup - CPU#")) return Crash::hang;
+    return std::nullopt;
+}
+
+// The module of a frame, "mlx5e_open+0x1a/0x40 [mlx5_core]", if it drives NICs or GPUs.
+std::string_view driver_in(std::string_view text) {
+    auto const close = text.rfind(']');
+    auto const open = text.rfind('[', close);
+    if (close == text.npos || open == text.npos || !contains(text, "+0x")) return {};
+    auto const module = text.substr(open + 1, close - open - 1);
+    auto const name = module.substr(0, module.find('('));
+    auto const found = std::ranges::find(drivers, name.substr(0, name.find(' ')));
+    return found == drivers.end() ? std::string_view() : *found;
+}
+
+struct FoundCrash {
+    Crash kind = Crash::oops;
+    LogLine const* line = nullptr;
+    LogLine const* frame = nullptr;
+    std::string_view driver;
+};
+
+std::vector<FoundCrash> crashes_in(KernelLog const& log) {
+    std::vector<FoundCrash> all;
+    FoundCrash now;
+    std::size_t left = 0;
+    for (auto const& line : log.lines) {
+        if (auto const kind = begins(line.text)) {
+            // "Oops:" follows the line that says why.
+            if (left > 0 && now.kind == Crash::oops && *kind == Crash::oops) continue;
+            now = {*kind, &line, nullptr, {}};
+            left = trace_lines_max;
+        }
+        if (left == 0) continue;
+        --left;
+        if (contains(line.text, "---[ end trace")) left = 0;
+        auto const driver = driver_in(line.text);
+        if (driver.empty()) continue;
+        now.frame = &line;
+        now.driver = driver;
+        all.push_back(now);
+        left = 0;
+    }
+    return all;
+}
+
+Finding of_crash(FoundCrash const& crash, int times) {
+    bool const oops = crash.kind == Crash::oops;
+    auto const again = times == 1 ? std::string() : fmt::format(" ({} times)", times);
+    return failed(
+        std::string(crash.driver),
+        oops ? fmt::format("the kernel crashed in {}{}: what the driver held then is lost",
+                           crash.driver, again)
+             : fmt::format("a task hangs in {}{}: what needs the same lock hangs too", crash.driver,
+                           again),
+        {{"reboot"},
+         BlastRadius::reboot,
+         fmt::format("don't unbind, bind or reload {} before that: it would hang; if it comes "
+                     "back, boot another kernel, and report the trace",
+                     crash.driver)},
+        {evidence_of(*crash.line), evidence_of(*crash.frame)});
+}
+
+}  // namespace
+
+std::vector<Finding> judge_crashes(Machine const& machine) {
+    if (!machine.log()) return {unknown("", machine.log().error())};
+    std::map<std::pair<std::string_view, Crash>, std::pair<FoundCrash, int>> by_driver;
+    for (auto const& crash : crashes_in(*machine.log())) {
+        auto& [first, times] = by_driver[{crash.driver, crash.kind}];
+        if (times++ == 0) first = crash;
+    }
+    std::vector<Finding> findings;
+    for (auto const& [key, found] : by_driver)
+        findings.push_back(of_crash(found.first, found.second));
+    return or_else(std::move(findings),
+                   ok("", fmt::format("no crash or hang with a frame of {} drivers in {}",
+                                      drivers.size(), lines_read(*machine.log()))));
+}
+
+}  // namespace vfmgr::checks

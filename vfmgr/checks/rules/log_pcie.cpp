@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel's log says of the PCIe links of NICs: errors of AER, containment by DPC, links
+// and cards that went away (pciehp). All are printed by the ports above a NIC, some name the NIC.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "vfmgr/checks/rules/log.hpp"
+#include "vfmgr/machine/lines.hpp"
+#include "vfmgr/machine/nic.hpp"
+
+namespace vfmgr::checks {
+namespace {
+
+enum class PcieEvent { gone, fatal, uncorrected, corrected };
+
+// drivers/pci/pcie/{aer,dpc,err}.c, drivers/pci/hotplug/pciehp_ctrl.c, drivers/pci/pci.c. Kernels
+// before 5.1 print "Uncorrected (Non-Fatal)" as this one does; older forms say "AER:" twice.
+std::optional<PcieEvent> event_of(std::string_view text) {
+    if (contains(text, "Slot(") &&
+        (contains(text, ": Link Down") || contains(text, "Card not present")) &&
+        !contains(text, "ignored"))
+        return PcieEvent::gone;
+    if (contains(text, "device inaccessible") || contains(text, "type=Inaccessible"))
+        return PcieEvent::gone;
+    if (contains(text, "device recovery failed") || contains(text, "containment event"))
+        return PcieEvent::fatal;
+    if (contains(text, "severity=Uncorrected (Fatal)")) return PcieEvent::fatal;
+    if (contains(text, "severity=Uncorrected (Non-Fatal)") ||
+        contains(text, "Uncorrected (Non-Fatal) error received"))
+        return PcieEvent::uncorrected;
+    if (contains(text, "severity=Corrected") || contains(text, "severity=Correctable"))
+        return PcieEvent::corrected;
+    return std::nullopt;
+}
+
+constexpr int corrected_many = 10;
+
+std::string words_of(PcieEvent event) {
+    switch (event) {
+        case PcieEvent::gone:
+            return "its PCIe link went down";
+        case PcieEvent::fatal:
+            return "its PCIe link had a fatal error";
+        case PcieEvent::uncorrected:
+            return "requests over its PCIe link failed";
+        case PcieEvent::corrected:
+            break;
+    }
+    return "its PCIe link corrects errors again and again";
+}
+
+constexpr auto reseat =
+    "power the machine off, seat the NIC and its riser again, and try another slot: the NIC, the "
+    "slot or what is between them is bad";
+
+std::vector<Finding> judge_link(Machine const& machine, PciDevice const& nic) {
+    std::map<PcieEvent, Complaint> events;
+    for (auto const& line : machine.log()->lines) {
+        auto const of = parse_device_line(line.text);
+        if (!of) continue;
+        auto const& above = nic.above();
+        bool const about_it =
+            of->device == nic.address || std::ranges::find(above, of->device) != above.end();
+        if (!about_it) continue;
+        if (auto const event = event_of(of->text)) events[*event].add(line);
+    }
+    auto const subject = to_string(nic.address);
+    if (events.empty())
+        return {ok(subject, fmt::format("no PCIe error of it or a port above it in {}",
+                                        lines_read(*machine.log())))};
+    auto const& [event, complaint] = *events.begin();
+    std::vector<Evidence> const evidence{evidence_of(*complaint.line)};
+    auto const detail = words_of(event) + counted(complaint);
+    if (event == PcieEvent::corrected && complaint.lines < corrected_many)
+        return {ok(
+            subject,
+            fmt::format("its PCIe link corrected {} errors, which costs nothing", complaint.lines),
+            evidence)};
+    bool const lost = event == PcieEvent::gone || event == PcieEvent::fatal;
+    auto const judge = lost ? failed : warning;
+    return {judge(subject, detail, by_hand(reseat, lost ? BlastRadius::reboot : BlastRadius::none),
+                  evidence)};
+}
+
+}  // namespace
+
+std::vector<Finding> judge_pcie_ports(Machine const& machine) {
+    if (!machine.log()) return {unknown("", machine.log().error())};
+    std::vector<Finding> findings;
+    for (auto const* const nic : functions_of(machine, is_network)) {
+        if (is_vf(*nic)) continue;  // it has no link of its own
+        for (auto& finding : judge_link(machine, *nic)) findings.push_back(std::move(finding));
+    }
+    return or_else(std::move(findings), nothing_in(machine.pci(), "there is no NIC"));
+}
+
+}  // namespace vfmgr::checks
