@@ -135,6 +135,17 @@ TEST(StreamLoopback, LosesNothingAndBothEndsSayTheSame) {
     EXPECT_TRUE(receiver.refused.empty());
 }
 
+TEST(StreamLoopback, ASecondChunkWaitsForItsTime) {
+    Receiver receiver;
+    auto slow = spec_for(receiver);
+    slow.packets = 32;
+    slow.packets_per_second = 80;  // a chunk each 200 ms: no load makes an early one look right
+    auto const sent = send(slow, ignore, -1);
+    ASSERT_TRUE(sent) << sent.error().detail;
+    EXPECT_EQ(sent->sent->lateness.chunks, 2U);
+    EXPECT_GE(sent->sent->microseconds, 200'000U);
+}
+
 TEST(StreamLoopback, InjectedLossIsReportedExactly) {
     Receiver receiver;
     auto sender = OwnSender::begin(receiver);
