@@ -40,6 +40,10 @@ void fields(F& f, V& report) {
     f.value("findings", report.findings);
 }
 
+bool is_bad(Finding const& finding) {
+    return finding.result == CheckResult::failed || finding.result == CheckResult::warning;
+}
+
 CheckResult worst(CheckReport const& report) {
     auto result = CheckResult::not_applicable;
     for (auto const& finding : report.findings) result = std::min(result, finding.result);

@@ -52,9 +52,11 @@ struct Finding {
     std::string detail;  // one sentence
     std::vector<Evidence> evidence{};
     std::optional<Remedy> remedy{};  // for failed and warning
-    std::optional<std::string>
-        caused_by{};  // the finding that explains it: "log.pcie 0000:3b:00.0"
+    // The finding that explains it: "log.pcie 0000:3b:00.0".
+    std::optional<std::string> caused_by{};
 };
+// Failed or a warning.
+[[nodiscard]] bool is_bad(Finding const& finding);
 
 enum class CheckedMachine { host, guest };
 

@@ -146,8 +146,7 @@ void check_kernel(checks::Machine const& machine, std::string const& module,
     check_parameters(machine, module, hindrances);
     check_rules(machine, module, hindrances);
     for (auto& finding : checks::judge_secure_boot(machine))
-        if (finding.result == CheckResult::failed || finding.result == CheckResult::warning)
-            hindrances.push_back(of_rule("stack.secure_boot", std::move(finding)));
+        if (is_bad(finding)) hindrances.push_back(of_rule("stack.secure_boot", std::move(finding)));
 }
 
 Finding explain_refusal(std::string const& module, std::string_view modprobe_output,

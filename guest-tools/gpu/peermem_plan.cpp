@@ -19,10 +19,6 @@ using checks::module_loaded;
 
 constexpr int branch_with_peermem = 470;
 
-bool is_bad(Finding const& finding) {
-    return finding.result == CheckResult::failed || finding.result == CheckResult::warning;
-}
-
 PeermemPlan nothing(std::string module, std::string reason) {
     PeermemPlan plan;
     plan.module = std::move(module);

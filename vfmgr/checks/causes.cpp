@@ -7,17 +7,13 @@
 #include <array>
 
 #include "vfmgr/machine/lines.hpp"
-#include "vfmgr/machine/relatives.hpp"
 
 namespace vfmgr::checks {
 namespace {
 
-bool bad(Finding const& finding) {
-    return finding.result == CheckResult::failed || finding.result == CheckResult::warning;
-}
-
-// A rule, and those whose failures it explains, "log." for all of log's. Earlier rows come first: a
-// link that is gone explains why the firmware does not answer, which explains a port without link.
+// A rule, and those whose failures it explains, "port." for all of port's. Earlier rows come first:
+// a link that is gone explains why the firmware does not answer, which explains a port without
+// link.
 struct Explanation {
     std::string_view cause;
     std::array<std::string_view, 10> effects;
@@ -88,11 +84,10 @@ void forbid_binding(Finding const& crash, std::vector<Finding>& findings) {
 
 }  // namespace
 
-void explain(Machine const& machine, std::vector<Finding>& findings) {
+void explain(Machine const& machine, Relatives const& relatives, std::vector<Finding>& findings) {
     for (auto const& finding : findings)
         if (finding.rule == "log.crash" && finding.result == CheckResult::failed)
             forbid_binding(finding, findings);
-    Relatives const relatives(machine);
     auto const about_the_same = [&](Finding const& cause, Finding const& effect) {
         if (cause.subject.empty() || effect.subject.empty()) return true;
         if (cause.rule == "log.crash") return is_driven_by(machine, effect.subject, cause.subject);
@@ -102,7 +97,7 @@ void explain(Machine const& machine, std::vector<Finding>& findings) {
         for (auto const& cause : findings) {
             if (cause.rule != row.cause || cause.result != CheckResult::failed) continue;
             for (auto& effect : findings)
-                if (!effect.caused_by && bad(effect) && is_effect(row, effect.rule) &&
+                if (!effect.caused_by && is_bad(effect) && is_effect(row, effect.rule) &&
                     cause.caused_by != name_of(effect) && about_the_same(cause, effect))
                     effect.caused_by = name_of(cause);
         }

@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "vfmgr/checks/rule.hpp"
+#include "vfmgr/machine/relatives.hpp"
 
 namespace vfmgr::checks {
 
 // Sets `caused_by` of findings that another explains, and moves causes before what they explain.
-void explain(Machine const& machine, std::vector<Finding>& findings);
+void explain(Machine const& machine, Relatives const& relatives, std::vector<Finding>& findings);
 
 }  // namespace vfmgr::checks

@@ -3,27 +3,15 @@
 
 #include <algorithm>
 
-#include "vfmgr/machine/relatives.hpp"
-
 namespace vfmgr::checks {
-namespace {
-
-bool claims(Finding const& finding) {
-    return finding.result == CheckResult::ok || finding.result == CheckResult::not_applicable;
-}
-
-}  // namespace
-
-void limit_claims(Machine const& machine, RestsOn rests_on, std::vector<Unknown> const& unread,
+void limit_claims(Relatives const& relatives, RestsOn rests_on, std::vector<Unknown> const& unread,
                   std::vector<Finding>& findings) {
-    if (unread.empty()) return;
-    Relatives const relatives(machine);
     auto const concerns = [&](Unknown const& what, Finding const& finding) {
         return finding.subject.empty() || rests_on == RestsOn::all_devices ||
                relatives.concerns(what.source, finding.subject);
     };
     for (auto& finding : findings) {
-        if (!claims(finding)) continue;
+        if (is_bad(finding) || finding.result == CheckResult::unknown) continue;
         auto const missing = std::ranges::find_if(
             unread, [&](Unknown const& what) { return concerns(what, finding); });
         if (missing != unread.end()) finding = unknown(finding.subject, *missing);

@@ -89,18 +89,19 @@ void hold_back(Remedy& remedy, std::vector<std::string> const& holders) {
 CheckReport diagnose(Facts const& facts, std::span<Rule const> rules) {
     auto const machine = read_machine(facts);
     auto const holders = holders_of(machine);
+    Relatives const relatives(machine);
     static_cast<void>(machine.reads->take());
     CheckReport report{facts.machine, facts.collected_at, machine.release.peek(), {}};
     for (auto const& rule : rules) {
         if (!applies(rule.applies, facts.machine)) continue;
         auto findings = rule.judge(machine);
-        limit_claims(machine, rule.rests_on, machine.reads->take(), findings);
+        limit_claims(relatives, rule.rests_on, machine.reads->take(), findings);
         for (auto& finding : findings) {
             finding.rule = rule.id;
             report.findings.push_back(std::move(finding));
         }
     }
-    explain(machine, report.findings);
+    explain(machine, relatives, report.findings);
     for (auto& finding : report.findings)
         if (finding.remedy) hold_back(*finding.remedy, holders);
     return report;

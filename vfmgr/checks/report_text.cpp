@@ -34,10 +34,6 @@ std::string in_lines(std::string_view text) {
     return lines;
 }
 
-bool is_bad(Finding const& finding) {
-    return finding.result == CheckResult::failed || finding.result == CheckResult::warning;
-}
-
 // Replaces what differs between devices of one kind, "0000:3b:00.0" and "mlx5_0", by their form.
 std::string form_of(std::string_view text) {
     std::string form;

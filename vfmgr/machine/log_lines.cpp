@@ -59,12 +59,13 @@ std::optional<LogLine> kmsg_record(std::string_view line, std::uint64_t& number)
     auto const micros = take_until(rest, ',');
     auto const text = line.find(';');
     if (!level || !sequence || !micros || text == line.npos) return std::nullopt;
+    auto const priority = parse_digits(*level, {});
     auto const parsed_number = parse_digits(*sequence, {});
     auto const parsed_micros = parse_digits(*micros, {});
-    if (!parse_digits(*level, {}) || !parsed_number || !parsed_micros) return std::nullopt;
+    if (!priority || !parsed_number || !parsed_micros) return std::nullopt;
     number = *parsed_number;
     return LogLine{static_cast<double>(*parsed_micros) / 1e6, line.substr(text + 1),
-                   level_of(*parse_digits(*level, {}))};
+                   level_of(*priority)};
 }
 
 // "<6>" of dmesg -r and of a console; "kern  :info  : " of dmesg -x.

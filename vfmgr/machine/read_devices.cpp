@@ -24,6 +24,13 @@ std::string_view trimmed_end(std::string_view bytes) {
 
 // The files, links and folders of one device, by the last part of their names.
 class Attributes {
+    // Comes before what calls it, because its type is deduced.
+    template <class Parse>
+    [[nodiscard]] auto field(Known<std::string_view> const& text, Parse parse) const {
+        using Value = decltype(parse(std::string_view()));
+        return text ? Field<Value>(parse(*text)) : Field<Value>(Value{}, text.error(), reads_);
+    }
+
   public:
     Attributes(Facts const& facts, Reads& reads, std::string folder)
         : facts_(facts), reads_(reads), folder_(std::move(folder)) {}
@@ -31,10 +38,7 @@ class Attributes {
     // Parses the file's text; an absent file has none.
     template <class Parse>
     [[nodiscard]] auto parsed(std::string_view name, Parse parse) const {
-        auto const text = facts_.text(path(name));
-        using Value = decltype(parse(std::string_view()));
-        if (text) return Field<Value>(parse(trimmed_end(*text)));
-        return Field<Value>(Value{}, text.error(), reads_);
+        return field(facts_.text(path(name)).map(trimmed_end), parse);
     }
     [[nodiscard]] Field<std::string> text(std::string_view name) const {
         return parsed(name, [](std::string_view text) { return std::string(text); });
@@ -50,17 +54,12 @@ class Attributes {
     }
     template <class T>
     [[nodiscard]] Field<T> number(std::string_view name) const {
-        auto const value = optional_number<T>(name);
-        if (value.is_read()) return value.peek().value_or(T{});
-        return {T{}, Unknown{path(name), error_of(name)}, reads_};
+        return optional_number<T>(name).map([](auto const& value) { return value.value_or(T{}); });
     }
     // The last part of a link's target.
     template <class Parse>
     [[nodiscard]] auto link(std::string_view name, Parse parse) const {
-        auto const target = facts_.target(path(name));
-        using Value = decltype(parse(std::string_view()));
-        if (target) return Field<Value>(parse(last_part(*target)));
-        return Field<Value>(Value{}, target.error(), reads_);
+        return field(facts_.target(path(name)).map(last_part), parse);
     }
     [[nodiscard]] Field<std::optional<std::string>> link(std::string_view name) const {
         return link(name, [](std::string_view part) { return std::optional(std::string(part)); });
@@ -94,11 +93,6 @@ class Attributes {
     [[nodiscard]] std::string const& folder() const { return folder_; }
 
   private:
-    [[nodiscard]] int error_of(std::string_view name) const {
-        auto const text = facts_.text(path(name));
-        return text ? not_understood : text.error().error;
-    }
-
     Facts const& facts_;
     Reads& reads_;
     std::string folder_;
@@ -109,10 +103,11 @@ std::optional<PciAddress> pci_in(std::string_view text) {
     return address ? std::optional(*address) : std::nullopt;
 }
 
-template <class T>
-Field<std::optional<T>> above(Field<std::optional<T>> field, T least) {
-    if (field.peek() && *field.peek() < least) return std::optional<T>();
-    return field;
+// Numbers below `least` mean that there is none.
+Field<std::optional<int>> at_least(int least, Field<std::optional<int>> const& field) {
+    return field.map([&](std::optional<int> const& number) {
+        return number && *number < least ? std::nullopt : number;
+    });
 }
 
 PciDevice read_pci_device(Facts const& facts, Reads& reads, PciAddress const& address) {
@@ -125,7 +120,7 @@ PciDevice read_pci_device(Facts const& facts, Reads& reads, PciAddress const& ad
     device.subsystem_device = of.number<std::uint16_t>("subsystem_device");
     device.class_code = of.number<std::uint32_t>("class");
     device.revision = of.number<std::uint8_t>("revision");
-    device.numa_node = above(of.optional_number<int>("numa_node"), 0);
+    device.numa_node = at_least(0, of.optional_number<int>("numa_node"));
     device.driver = of.link("driver");
     device.iommu_group = of.link("iommu_group");
     device.total_vfs = of.optional_number<std::uint16_t>("sriov_totalvfs");
@@ -169,7 +164,7 @@ MachineNetdev read_netdev(Facts const& facts, Reads& reads, std::string const& n
         auto const carrier = parse_number(text);
         return carrier ? std::optional(*carrier == 1) : std::nullopt;
     });
-    netdev.speed_mbps = above(of.optional_number<int>("speed"), 1);
+    netdev.speed_mbps = at_least(1, of.optional_number<int>("speed"));
     netdev.pci = of.link("device", pci_in);
     netdev.master = of.link("master");
     netdev.phys_port_name = of.text("phys_port_name");

@@ -49,6 +49,13 @@ class Field {
     // Reads it without a note: for what decides nothing, such as a name in a sentence.
     [[nodiscard]] T const& peek() const { return value_; }
     [[nodiscard]] bool is_read() const { return !unread_; }
+    // What `change` makes of the value, unread where this is.
+    template <class Change>
+    [[nodiscard]] auto map(Change change) const {
+        using Changed = decltype(change(value_));
+        if (!unread_) return Field<Changed>(change(value_));
+        return Field<Changed>(change(value_), unread_->why, *unread_->reads);
+    }
 
   private:
     struct Note {

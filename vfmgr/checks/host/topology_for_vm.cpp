@@ -57,8 +57,7 @@ std::vector<std::string> notes_on(Machine const& host) {
     std::vector<std::string> notes;
     auto const acs = std::ranges::find(pci_rules, "pci.acs", &Rule::id);
     for (auto const& finding : acs->judge(host))
-        if (finding.result == CheckResult::failed || finding.result == CheckResult::warning)
-            notes.push_back(finding.subject + ": " + finding.detail);
+        if (is_bad(finding)) notes.push_back(finding.subject + ": " + finding.detail);
     return notes;
 }
 

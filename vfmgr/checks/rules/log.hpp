@@ -18,6 +18,10 @@ struct Complaint {
         if (!line) line = &one;
         ++lines;
     }
+    void add(Complaint const& more) {
+        if (!line || (more.line && more.line < line)) line = more.line;
+        lines += more.lines;
+    }
 };
 [[nodiscard]] std::string counted(Complaint const& complaint);  // " (3 times)"; empty for one
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crashes and hangs of the kernel in the driver of a NIC or GPU. A driver keeps the
-// locks that it held: binding its devices again hangs too, and only a reboot helps.
+// Crashes and hangs of the kernel in the driver of a NIC or GPU. A driver keeps the locks that it
+// held: binding its devices again hangs too, and only a reboot helps.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +8,6 @@
 
 #include "vfmgr/checks/rules/log.hpp"
 #include "vfmgr/machine/lines.hpp"
-#include "vfmgr/machine/nic.hpp"
 
 namespace vfmgr::checks {
 namespace {
@@ -80,7 +79,7 @@ std::vector<FoundCrash> crashes_in(KernelLog const& log) {
 
 Finding of_crash(FoundCrash const& crash, int times) {
     bool const oops = crash.kind == Crash::oops;
-    auto const again = times == 1 ? std::string() : fmt::format(" ({} times)", times);
+    auto const again = counted({crash.line, times});
     return failed(
         std::string(crash.driver),
         oops ? fmt::format("the kernel crashed in {}{}: what the driver held then is lost",

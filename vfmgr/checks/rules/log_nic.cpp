@@ -58,13 +58,25 @@ struct Lines {
     int all = 0;
 };
 
-Lines lines_of(Machine const& machine, PciDevice const& nic) {
+// A line, taken apart once for all NICs.
+struct ReadLine {
+    LogLine const& line;
+    std::optional<DeviceLine> by_driver;
+};
+
+std::vector<ReadLine> read_lines(KernelLog const& log) {
+    std::vector<ReadLine> all;
+    all.reserve(log.lines.size());
+    for (auto const& line : log.lines) all.push_back({line, parse_device_line(line.text)});
+    return all;
+}
+
+Lines lines_of(std::vector<ReadLine> const& log, PciDevice const& nic) {
     Lines found;
     auto const address = to_string(nic.address);
     std::vector<std::string> names = nic.netdevs();
     names.insert(names.end(), nic.rdma_devices().begin(), nic.rdma_devices().end());
-    for (auto const& line : machine.log()->lines) {
-        auto const by_driver = parse_device_line(line.text);
+    for (auto const& [line, by_driver] : log) {
         bool const its_own =
             by_driver ? by_driver->device == nic.address : contains(line.text, address);
         if (!its_own && std::ranges::none_of(names, [&](std::string const& name) {
@@ -105,9 +117,10 @@ Finding of_message(std::string const& subject, LogMessage const& message,
                  by_hand(std::string(message.remedy)), {evidence_of(*complaint.line)});
 }
 
-std::vector<Finding> judge_nic(Machine const& machine, PciDevice const& nic) {
+std::vector<Finding> judge_nic(Machine const& machine, std::vector<ReadLine> const& log,
+                               PciDevice const& nic) {
     auto const subject = to_string(nic.address);
-    auto const lines = lines_of(machine, nic);
+    auto const lines = lines_of(log, nic);
     std::vector<Finding> findings;
     for (auto const& [message, complaint] : lines.known)
         if (message->weight != Weight::noise)
@@ -142,9 +155,10 @@ std::vector<Finding> judge_nic(Machine const& machine, PciDevice const& nic) {
 
 std::vector<Finding> judge_nic_lines(Machine const& machine) {
     if (!machine.log()) return {unknown("", machine.log().error())};
+    auto const log = read_lines(*machine.log());
     std::vector<Finding> findings;
     for (auto const* const nic : functions_of(machine, is_network))
-        for (auto& finding : judge_nic(machine, *nic)) findings.push_back(std::move(finding));
+        for (auto& finding : judge_nic(machine, log, *nic)) findings.push_back(std::move(finding));
     return or_else(std::move(findings), nothing_in(machine.pci(), "there is no NIC"));
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "vfmgr/checks/rules/log.hpp"
 #include "vfmgr/machine/lines.hpp"
@@ -54,43 +55,57 @@ constexpr auto reseat =
     "power the machine off, seat the NIC and its riser again, and try another slot: the NIC, the "
     "slot or what is between them is bad";
 
-std::vector<Finding> judge_link(Machine const& machine, PciDevice const& nic) {
-    std::map<PcieEvent, Complaint> events;
-    for (auto const& line : machine.log()->lines) {
+using Events = std::map<PcieEvent, Complaint>;  // the worst first
+
+std::map<PciAddress, Events> events_by_device(KernelLog const& log) {
+    std::map<PciAddress, Events> all;
+    for (auto const& line : log.lines) {
         auto const of = parse_device_line(line.text);
-        if (!of) continue;
-        auto const& above = nic.above();
-        bool const about_it =
-            of->device == nic.address || std::ranges::find(above, of->device) != above.end();
-        if (!about_it) continue;
-        if (auto const event = event_of(of->text)) events[*event].add(line);
+        auto const event = of ? event_of(of->text) : std::nullopt;
+        if (event) all[of->device][*event].add(line);
     }
+    return all;
+}
+
+// Joins those of a NIC and of the ports above it.
+Events events_of(PciDevice const& nic, std::map<PciAddress, Events> const& by_device) {
+    auto devices = nic.above();
+    devices.push_back(nic.address);
+    Events all;
+    for (auto const& device : devices)
+        if (auto const found = by_device.find(device); found != by_device.end())
+            for (auto const& [event, complaint] : found->second) all[event].add(complaint);
+    return all;
+}
+
+Finding judge_link(Machine const& machine, PciDevice const& nic, Events const& events) {
     auto const subject = to_string(nic.address);
     if (events.empty())
-        return {ok(subject, fmt::format("no PCIe error of it or a port above it in {}",
-                                        lines_read(*machine.log())))};
+        return ok(subject, fmt::format("no PCIe error of it or a port above it in {}",
+                                       lines_read(*machine.log())));
     auto const& [event, complaint] = *events.begin();
     std::vector<Evidence> const evidence{evidence_of(*complaint.line)};
     auto const detail = words_of(event) + counted(complaint);
     if (event == PcieEvent::corrected && complaint.lines < corrected_many)
-        return {ok(
+        return ok(
             subject,
             fmt::format("its PCIe link corrected {} errors, which costs nothing", complaint.lines),
-            evidence)};
+            evidence);
     bool const lost = event == PcieEvent::gone || event == PcieEvent::fatal;
     auto const judge = lost ? failed : warning;
-    return {judge(subject, detail, by_hand(reseat, lost ? BlastRadius::reboot : BlastRadius::none),
-                  evidence)};
+    return judge(subject, detail, by_hand(reseat, lost ? BlastRadius::reboot : BlastRadius::none),
+                 evidence);
 }
 
 }  // namespace
 
 std::vector<Finding> judge_pcie_ports(Machine const& machine) {
     if (!machine.log()) return {unknown("", machine.log().error())};
+    auto const by_device = events_by_device(*machine.log());
     std::vector<Finding> findings;
     for (auto const* const nic : functions_of(machine, is_network)) {
         if (is_vf(*nic)) continue;  // it has no link of its own
-        for (auto& finding : judge_link(machine, *nic)) findings.push_back(std::move(finding));
+        findings.push_back(judge_link(machine, *nic, events_of(*nic, by_device)));
     }
     return or_else(std::move(findings), nothing_in(machine.pci(), "there is no NIC"));
 }

@@ -248,8 +248,8 @@ std::string virt_enabled(Machine const& machine) {
 }
 
 // The port's subnet manager is at no port of this machine.
-bool is_elsewhere(Machine const& machine, RdmaPortView const& view) {
-    auto const ports = nic_ports(machine);
+bool is_elsewhere(Machine const& machine, std::vector<RdmaPortView> const& ports,
+                  RdmaPortView const& view) {
     return std::ranges::none_of(ports, [&](RdmaPortView const& one) {
         auto const lid = machine.facts.text(folder_of(one) + "/lid");
         auto const number = lid ? parse_number(*lid) : std::nullopt;
@@ -257,8 +257,10 @@ bool is_elsewhere(Machine const& machine, RdmaPortView const& view) {
     });
 }
 
-std::optional<Finding> judge_virtual_ports(Machine const& machine, RdmaPortView const& view) {
-    if (!view.pci || is_elsewhere(machine, view) || view.pci->vfs().empty()) return {};
+std::optional<Finding> judge_virtual_ports(Machine const& machine,
+                                           std::vector<RdmaPortView> const& ports,
+                                           RdmaPortView const& view) {
+    if (!view.pci || is_elsewhere(machine, ports, view) || view.pci->vfs().empty()) return {};
     auto const [name, unit] = opensm_unit(machine);
     bool const serves = unit && unit->active == "active";
     if (!serves || virt_enabled(machine) == "2") return {};
@@ -292,7 +294,7 @@ std::vector<Finding> judge_subnet_manager(Machine const& machine) {
                                       "has a link but no subnet manager: it has no address (LID) "
                                       "and can't reach any peer",
                                       start_subnet_manager(machine), {evidence}));
-        } else if (auto finding = judge_virtual_ports(machine, view)) {
+        } else if (auto finding = judge_virtual_ports(machine, ports, view)) {
             findings.push_back(std::move(*finding));
         } else {
             findings.push_back(

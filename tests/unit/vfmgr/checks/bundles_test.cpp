@@ -138,7 +138,7 @@ Facts without(Facts facts, std::string_view unseen) {
 std::set<std::string> accusations(Facts const& facts) {
     std::set<std::string> said;
     for (auto const& finding : diagnose(facts, all_rules()).findings)
-        if (finding.result == CheckResult::failed || finding.result == CheckResult::warning)
+        if (is_bad(finding))
             said.insert(fmt::format("{} {} {}", finding.rule, finding.subject, finding.detail));
     return said;
 }
@@ -208,8 +208,7 @@ TEST(Documentation, SaysWhatEachRuleRestsOn) {
 TEST(Findings, ThatAreBadHaveARemedy) {
     auto const check = [](std::string const& name, CheckReport const& report) {
         for (auto const& finding : report.findings) {
-            bool const bad =
-                finding.result == CheckResult::failed || finding.result == CheckResult::warning;
+            bool const bad = is_bad(finding);
             EXPECT_EQ(bad, finding.remedy.has_value()) << name << " " << finding.rule;
             EXPECT_FALSE(finding.detail.empty()) << name << " " << finding.rule;
             auto const remedy = finding.remedy.value_or(Remedy{{}, {}, "none is needed", {}});

@@ -71,7 +71,7 @@ class Explain : public testing::Test {
     Machine const machine_ = read_machine(facts_);
 
     std::vector<Finding> explained(std::vector<Finding> findings) {
-        explain(machine_, findings);
+        explain(machine_, Relatives(machine_), findings);
         return findings;
     }
 };
