@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <utility>
 
 #include "vfmgr/machine/lines.hpp"
 
@@ -101,8 +103,12 @@ void explain(Machine const& machine, Relatives const& relatives, std::vector<Fin
                     cause.caused_by != name_of(effect) && about_the_same(cause, effect))
                     effect.caused_by = name_of(cause);
         }
-    std::ranges::stable_partition(findings,
-                                  [](Finding const& one) { return !one.caused_by.has_value(); });
+    std::vector<Finding> causes;
+    std::vector<Finding> effects;
+    for (auto& finding : findings)
+        (finding.caused_by ? effects : causes).push_back(std::move(finding));
+    std::ranges::move(effects, std::back_inserter(causes));
+    findings = std::move(causes);
 }
 
 }  // namespace vfmgr::checks
