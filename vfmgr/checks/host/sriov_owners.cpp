@@ -47,10 +47,16 @@ Started started(Machine const& machine, std::string_view unit) {
     return result;
 }
 
-bool is_running(Machine const& machine, std::string const& unit, std::string_view path) {
-    // A file of /run shows that the program has run since boot.
-    if (!machine.units()) return path.starts_with("/run/");
-    auto const* const found = find_unit(machine, unit);
+// The service that acts on the file; empty if none has to run.
+std::string_view service_of(OwnerKind kind) {
+    if (kind == OwnerKind::networkd) return "systemd-networkd.service";
+    if (kind == OwnerKind::network_manager) return "NetworkManager.service";
+    return {};
+}
+
+// False only for a service that is known to be off.
+bool may_run(Machine const& machine, std::string_view unit) {
+    auto const* const found = unit.empty() ? nullptr : find_unit(machine, unit);
     return !found || found->active == "active" || found->file == "enabled";
 }
 
@@ -97,12 +103,7 @@ std::vector<FoundOwner> find_owners(Machine const& machine) {
     for (auto const& source : owner_sources)
         for (auto const& [path, fact] : machine.facts.files(source.pattern))
             for (auto& owner : parse_sriov_owners(std::string(path), fact->bytes)) {
-                if (owner.kind == OwnerKind::networkd &&
-                    !is_running(machine, "systemd-networkd.service", path))
-                    continue;
-                if (owner.kind == OwnerKind::network_manager &&
-                    !is_running(machine, "NetworkManager.service", path))
-                    continue;
+                if (!may_run(machine, service_of(owner.kind))) continue;
                 if (owner.kind == OwnerKind::unit)
                     for (auto& one : of_unit(machine, std::string(path), owner))
                         all.push_back(std::move(one));
@@ -222,9 +223,15 @@ Remedy give_up(FoundOwner const& found) {
 }
 
 Finding two_owners(Machine const& machine, FoundOwner const& found, PciDevice const* pf) {
+    auto const subject = pf ? to_string(pf->address) : std::string();
     auto const of = pf ? fmt::format(" of {}", name_of(machine, *pf)) : std::string();
-    return warning(pf ? to_string(pf->address) : std::string(),
-                   fmt::format("{}{}, in addition to vfmgr", sentence_of(found), of),
+    // Whether it runs could not be asked; a file of /run shows that it has run since boot.
+    if (!service_of(found.owner.kind).empty() && !found.path.starts_with("/run/"))
+        if (auto hidden = nothing_in(machine.units(), {}); hidden.result == CheckResult::unknown) {
+            hidden.subject = subject;
+            return hidden;
+        }
+    return warning(subject, fmt::format("{}{}, in addition to vfmgr", sentence_of(found), of),
                    give_up(found), {{found.path, found.owner.line}});
 }
 

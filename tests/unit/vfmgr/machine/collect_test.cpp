@@ -96,6 +96,17 @@ TEST(Collect, ReadsForOwnersTheirFilesAlone) {
     EXPECT_EQ(owners_of(machine, {{"ens2"}, {}, {"igb"}, {}, {}}).size(), 2U);
 }
 
+// A drift is reported with all who may have caused it.
+TEST(Collect, NamesOwnersWhoseServiceCouldNotBeAskedFor) {
+    Tree tree;
+    tree.write("etc/NetworkManager/system-connections/s.nmconnection",
+               "[connection]\nid=storage\ninterface-name=ens1\n[sriov]\ntotal-vfs=4\n");
+    tree.write("etc/systemd/network/b.network",
+               "[Match]\nName=ens1\n[SR-IOV]\nVirtualFunction=0\n");
+    auto const facts = collect_owners(tree.root());
+    EXPECT_EQ(owners_of(read_machine(facts), {{"ens1"}, {}, {}, {}, {}}).size(), 2U);
+}
+
 TEST(Collect, KeepsEachLineOnceAndInItsOrder) {
     Tree tree;
     tree.write("proc/sys/kernel/osrelease", "6.1.0\n");
