@@ -50,6 +50,11 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
         require(!said->module.empty() && !said->symbol.empty());
         require(said->symbol.find(' ') == line.npos);
     }
+    if (auto const said = parse_other_kernel_line(line)) {
+        require_inside(line, said->module);
+        require_inside(line, said->built_for);
+        require(!said->module.empty() && line.find(" version magic '") != line.npos);
+    }
     if (auto const fault = parse_iommu_fault(line)) {
         require_inside(line, fault->address);
         require(line.find("AMD-Vi:") != line.npos || line.find("DMAR:") != line.npos);

@@ -19,7 +19,9 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
           "/etc/NetworkManager/system-connections/a", "/etc/sysconfig/network-scripts/ifcfg-a",
           "/etc/netplan/a.yaml", "/etc/modprobe.d/a.conf", "/etc/udev/rules.d/a.rules",
           "/etc/systemd/system/a@.service", "/etc/network/interfaces", "/etc/crontab",
-          "/etc/sriov-operator/sriov-interface-config.yaml", "/etc/sriov-operator/pci/a"})
+          "/etc/sriov-operator/sriov-interface-config.yaml", "/etc/sriov-operator/pci/a",
+          "/etc/libvirt/qemu/networks/a.xml", "/etc/neutron/plugins/ml2/sriov_agent.ini",
+          "/etc/nova/nova.conf"})
         for (auto const& owner : parse_sriov_owners(path, text)) {
             require(!owner.does.empty() && !owner.line.empty());
             require(text.find(owner.line) != text.npos);

@@ -23,6 +23,9 @@ namespace vfmgr::checks {
 // be a GeForce, which does not (a limit of the product, no fault); only CUDA's attributes show it.
 [[nodiscard]] bool surely_offers_gpudirect(Machine const& machine);
 
+// The first of NVIDIA's drivers with nvidia-peermem.
+inline constexpr int branch_with_peermem = 470;
+
 struct NvidiaDriver {
     std::string version;  // "580.65.06"
     int branch = 0;       // 580

@@ -22,9 +22,9 @@ std::vector<Rule> joined(std::initializer_list<std::span<Rule const>> groups) {
 }
 
 std::vector<Rule> common_rules() {
-    return joined({device_log_rules, memory_rules, stack_rules, port_rules, port_link_rules,
-                   roce_rules, qos_rules, soft_rdma_rules, soft_rdma_exposure_rules, gpu_rules,
-                   kubernetes_rules, log_rules});
+    return joined({device_log_rules, memory_rules, stack_rules, port_rules, infiniband_rules,
+                   port_link_rules, roce_rules, qos_rules, soft_rdma_rules,
+                   soft_rdma_exposure_rules, gpu_rules, kubernetes_rules, log_rules});
 }
 
 Finding ok(std::string subject, std::string detail, std::vector<Evidence> evidence) {

@@ -40,6 +40,7 @@ extern std::span<Rule const> const device_log_rules;  // first: a dead device ex
 extern std::span<Rule const> const memory_rules;
 extern std::span<Rule const> const stack_rules;
 extern std::span<Rule const> const port_rules;
+extern std::span<Rule const> const infiniband_rules;
 extern std::span<Rule const> const port_link_rules;
 extern std::span<Rule const> const roce_rules;
 extern std::span<Rule const> const qos_rules;

@@ -141,6 +141,16 @@ std::optional<SymbolLine> parse_symbol_line(std::string_view line) {
     return SymbolLine{*module, symbol, false};
 }
 
+std::optional<OtherKernelLine> parse_other_kernel_line(std::string_view line) {
+    auto text = message_in(line);
+    auto const module = take_until(text, ':');
+    auto const built_for = between(text, " version magic '", "'");
+    if (!module || !is_name(*module) || !built_for || !contains(text, "' should be '"))
+        return std::nullopt;
+    // What follows the release are options of the build, which may differ, too.
+    return OtherKernelLine{*module, built_for->substr(0, built_for->find(' '))};
+}
+
 std::optional<IommuFault> parse_iommu_fault(std::string_view line) {
     auto const message = message_in(line);
     constexpr std::string_view amd = "AMD-Vi: Event logged [IO_PAGE_FAULT ";

@@ -51,6 +51,12 @@ struct SymbolLine {
 };
 [[nodiscard]] std::optional<SymbolLine> parse_symbol_line(std::string_view line);
 
+// "mst_pci: version magic '5.15.0-119-generic SMP …' should be '5.15.0-126-generic SMP …'".
+struct OtherKernelLine {
+    std::string_view module, built_for;  // a release
+};
+[[nodiscard]] std::optional<OtherKernelLine> parse_other_kernel_line(std::string_view line);
+
 // An access that an IOMMU blocked: "AMD-Vi: Event logged [IO_PAGE_FAULT …", "DMAR: [DMA Write]
 // Request device [5e:00.1] fault addr …".
 struct IommuFault {

@@ -63,6 +63,13 @@ std::vector<std::string_view> values_in(std::string_view row) {
     return values;
 }
 
+// True for a row of the table, and not for the sentences around it.
+bool begins_as_parameter(std::string_view row) {
+    if (row.starts_with('*')) row.remove_prefix(1);
+    auto const values = values_in(row);
+    return values.size() > 1 && is_parameter_name(values.front()) && values.front().size() > 2;
+}
+
 std::optional<FirmwareParameter> parse_row(std::string_view row,
                                            std::vector<Column> const& columns) {
     if (row.starts_with('*')) row.remove_prefix(1);
@@ -115,6 +122,8 @@ FirmwareConfiguration parse_firmware_configuration(std::string_view output) {
         } else if (in_table) {
             if (auto parameter = parse_row(line, columns))
                 configuration.parameters.push_back(std::move(*parameter));
+            else if (begins_as_parameter(line))
+                configuration.not_understood.emplace_back(line);
         } else if (line.starts_with("Device type:")) {
             configuration.device_type = value_behind("Device type:");
         } else if (line.starts_with("Device:")) {

@@ -37,11 +37,12 @@ struct FirmwareConfiguration {
     std::string device;       // "0000:3b:00.0", "/dev/mst/mt4125_pciconf0"
     bool shows_current = false;
     std::vector<FirmwareParameter> parameters;
+    std::vector<std::string> not_understood;  // rows that begin as a parameter does
     [[nodiscard]] FirmwareParameter const* find(std::string_view name) const;
     bool operator==(FirmwareConfiguration const&) const = default;
 };
 
-// Parses the first device of an output; skips rows that don't fit the header.
+// Parses the first device of an output. Rows that don't fit the header are not understood.
 [[nodiscard]] FirmwareConfiguration parse_firmware_configuration(std::string_view output);
 
 // "mstconfig -e -d 0000:3b:00.0 q".

@@ -90,21 +90,45 @@ std::vector<KernelParameter> parse_kernel_parameters(std::string_view cmdline) {
 // Parses the first processor's lines: the others are alike.
 Cpu parse_cpu(std::string_view cpuinfo) {
     Cpu cpu;
+    bool has_flags = false;
     for (auto value : lines_in(cpuinfo)) {
         auto const key = trimmed(take_until(value, ':').value_or(""));
         value = trimmed(value);
-        if (key == "vendor_id")
+        if (key == "vendor_id") {
+            cpu.architecture = value == "IBM/S390" ? Architecture::s390 : Architecture::x86;
             cpu.vendor = value == "GenuineIntel"   ? CpuVendor::intel
                          : value == "AuthenticAMD" ? CpuVendor::amd
                                                    : CpuVendor::other;
-        if (key != "flags") continue;
+        }
+        if (key == "CPU implementer") cpu.architecture = Architecture::arm;
+        if (key == "cpu" && value.starts_with("POWER")) cpu.architecture = Architecture::power;
+        // Only POWER names its machine here, behind the last processor.
+        if (key == "model") cpu.hypervisor |= contains(value, "emulated by qemu");
+        if (key != "flags" || has_flags) continue;
+        has_flags = true;
         for (auto const& flag : parse_kernel_parameters(value)) {
-            cpu.virtualisation |= flag.name == "vmx" || flag.name == "svm";
+            cpu.vmx |= flag.name == "vmx";
+            cpu.svm |= flag.name == "svm";
             cpu.hypervisor |= flag.name == "hypervisor";
         }
-        break;
     }
     return cpu;
+}
+
+bool is_vm(Machine const& machine) {
+    if (machine.kind == CheckedMachine::guest) return true;
+    if (machine.cpu() && machine.cpu()->hypervisor) return true;
+    // As systemd-detect-virt(1) does. Amazon's machines without a hypervisor say so in their name.
+    constexpr auto names = std::to_array<std::string_view>(
+        {"KVM", "OpenStack", "KubeVirt", "QEMU", "VMware", "VMW", "innotek GmbH", "VirtualBox",
+         "Xen", "Bochs", "Parallels", "BHYVE", "Hyper-V", "Virtual Machine", "Standard PC"});
+    auto const vendor = machine.facts.text("/sys/devices/virtual/dmi/id/sys_vendor").value_or("");
+    auto const product =
+        machine.facts.text("/sys/devices/virtual/dmi/id/product_name").value_or("");
+    if (vendor == "Amazon EC2") return !contains(product, ".metal");
+    return std::ranges::any_of(names, [&](auto const name) {
+        return vendor.starts_with(name) || product.starts_with(name);
+    });
 }
 
 std::map<std::string, Unit, std::less<>> parse_units(std::string_view shown) {

@@ -27,11 +27,13 @@ struct KernelParameter {
 };
 
 enum class CpuVendor { intel, amd, other };
+enum class Architecture { x86, arm, power, s390, other };
 
 struct Cpu {
-    CpuVendor vendor = CpuVendor::other;
-    bool virtualisation = false;  // vmx or svm
-    bool hypervisor = false;      // this machine is a VM, and its CPU shows it
+    Architecture architecture = Architecture::other;
+    CpuVendor vendor = CpuVendor::other;  // of x86
+    bool vmx = false, svm = false;        // what KVM needs on x86
+    bool hypervisor = false;              // this machine is a VM, and its CPU shows it
 };
 
 struct PciDevice {
@@ -60,6 +62,7 @@ inline constexpr std::uint16_t vendor_nvidia = 0x10de;
 struct MachineNetdev {
     std::string name;
     Field<int> ifindex;
+    Field<int> iflink;                     // of the netdev that it is on; its own if on none
     Field<std::optional<MacAddress>> mac;  // absent on IPoIB
     Field<int> hardware_type;              // ARPHRD_ETHER 1, ARPHRD_INFINIBAND 32
     Field<int> mtu;
@@ -147,6 +150,8 @@ template <class Judge>
 // True for functions in one slot: of one card, or a VF of it that takes no bus of its own.
 [[nodiscard]] bool share_slot(PciAddress const& one, PciAddress const& other);
 [[nodiscard]] bool module_loaded(Machine const& machine, std::string_view module);
+// True for a VM, by its CPU or by what its firmware calls the machine: VMware hides the first.
+[[nodiscard]] bool is_vm(Machine const& machine);
 // "m", "y", "n" when it is not set; absent if the kernel's options can't be read. Works only for
 // options that sources.cpp keeps.
 [[nodiscard]] std::optional<std::string> kernel_option(Machine const& machine,

@@ -150,6 +150,7 @@ MachineNetdev read_netdev(Facts const& facts, Reads& reads, std::string const& n
     MachineNetdev netdev;
     netdev.name = name;
     netdev.ifindex = of.number<int>("ifindex");
+    netdev.iflink = of.number<int>("iflink");
     netdev.mac = of.parsed("address", [](std::string_view text) {
         auto const mac = MacAddress::parse(text);
         return mac ? std::optional(*mac) : std::nullopt;

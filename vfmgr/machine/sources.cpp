@@ -22,7 +22,9 @@ constexpr auto modules = std::to_array<std::string_view>(
      "/mlx4_core.ko",        "/mlx4_ib.ko",       "/ib_core.ko",    "/ib_uverbs.ko",
      "/rdma_cm.ko",          "/rdma_ucm.ko",      "/ib_ipoib.ko",   "/vfio-pci.ko",
      "/vfio_iommu_type1.ko", "/mlx5-vfio-pci.ko", "/ib_umad.ko",    "/nvidia.ko",
-     "/nvidia-peermem.ko",   "/nv_peer_mem.ko",   "/nvidia-p2p.ko", "/udp_tunnel.ko"});
+     "/nvidia-peermem.ko",   "/nv_peer_mem.ko",   "/nvidia-p2p.ko", "/udp_tunnel.ko",
+     "/mst_pciconf.ko",      "/nvme-rdma.ko",     "/nvmet-rdma.ko", "/ib_srp.ko",
+     "/ib_iser.ko",          "/rpcrdma.ko"});
 
 // A NetworkManager profile holds passwords: keeps only its identity and what it does to VFs.
 constexpr std::array<std::string_view, 6> network_manager{
@@ -35,6 +37,11 @@ constexpr std::array<std::string_view, 2> vf_counts{"sriov_numvfs", "mlx5_num_vf
 constexpr std::array<std::string_view, 3> makers{"sriov", "mlx5_num_vfs", "rdma link add"};
 constexpr std::array<std::string_view, 5> unit_secrets{"Environment", "PassEnvironment",
                                                        "SetCredential", "LoadCredential", "#"};
+// Of a network of libvirt, only what says whose VFs it hands out; OpenStack's files hold passwords.
+constexpr std::array<std::string_view, 4> hostdev_network{"<name>", "<forward ", "<pf ",
+                                                          "<address type='pci'"};
+constexpr std::array<std::string_view, 1> neutron{"physical_device_mappings"};
+constexpr std::array<std::string_view, 2> nova{"device_spec", "passthrough_whitelist"};
 constexpr std::array<std::string_view, 1> effective{"CapEff:"};
 constexpr std::array<std::string_view, 1> all_memory{"MemTotal:"};
 constexpr std::array<std::string_view, 1> remapped{"IR-"};
@@ -96,6 +103,7 @@ constexpr std::array files{
     FileSource{"/sys/module/*/srcversion", 256},
     FileSource{"/sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts"},
     FileSource{"/sys/module/vfio_pci/parameters/*"},
+    FileSource{"/sys/module/mlx4_core/parameters/num_vfs"},
     FileSource{"/sys/kernel/mm/memory_peers/*/version"},
     FileSource{"/proc/kallsyms", 4096, peer_memory, {}, nvidia},
     FileSource{"/proc/driver/nvidia/version"},
@@ -124,6 +132,7 @@ constexpr std::array files{
     FileSource{"/sys/class/net/*/speed"},
     FileSource{"/sys/class/net/*/type"},
     FileSource{"/sys/class/net/*/ifindex"},
+    FileSource{"/sys/class/net/*/iflink"},
     FileSource{"/sys/class/net/*/dev_port"},
     FileSource{"/sys/class/net/*/phys_port_name"},
     FileSource{"/sys/class/net/bonding_masters"},
@@ -200,6 +209,22 @@ constexpr std::array owner_files{
     FileSource{"/etc/systemd/network/*.d/*.conf"},
     FileSource{"/run/systemd/network/*.link"},
     FileSource{"/run/systemd/network/*.network"},
+    FileSource{"/usr/local/lib/systemd/network/*.link"},
+    FileSource{"/usr/local/lib/systemd/network/*.network"},
+    FileSource{"/usr/lib/systemd/network/*.link"},
+    FileSource{"/usr/lib/systemd/network/*.network"},
+    FileSource{.pattern = "/etc/libvirt/qemu/networks/*.xml",
+               .lines_with = hostdev_network,
+               .keeps_numbers = true},
+    FileSource{.pattern = "/etc/neutron/plugins/ml2/sriov_agent.ini",
+               .lines_with = neutron,
+               .keeps_numbers = true},
+    FileSource{.pattern = "/etc/kolla/neutron-sriov-agent/sriov_agent.ini",
+               .lines_with = neutron,
+               .keeps_numbers = true},
+    FileSource{.pattern = "/etc/nova/nova.conf", .lines_with = nova, .keeps_numbers = true},
+    FileSource{
+        .pattern = "/etc/kolla/nova-compute/nova.conf", .lines_with = nova, .keeps_numbers = true},
     FileSource{"/etc/udev/rules.d/*.rules", 1 << 14},
     FileSource{.pattern = "/etc/systemd/system/*.service",
                .lines_with = makers,

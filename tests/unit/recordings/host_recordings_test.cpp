@@ -174,10 +174,10 @@ class HostRecordings : public Recordings {
 
 TEST_F(HostRecordings, CpusOfFourKinds) {
     auto const epyc = parse_cpu(text("cpuinfo-epyc-7451.txt"));
-    EXPECT_TRUE(epyc.vendor == CpuVendor::amd && epyc.virtualisation && !epyc.hypervisor);
+    EXPECT_TRUE(epyc.vendor == CpuVendor::amd && epyc.svm && !epyc.hypervisor);
     // A guest that does not report being one, with virtualization of its own.
     auto const guest = parse_cpu(text("cpuinfo-vmware-guest.txt"));
-    EXPECT_TRUE(guest.vendor == CpuVendor::amd && guest.virtualisation && !guest.hypervisor);
+    EXPECT_TRUE(guest.vendor == CpuVendor::amd && guest.svm && !guest.hypervisor);
     EXPECT_EQ(parse_cpu(text("cpuinfo-ppc64el.txt")).vendor, CpuVendor::other);
     EXPECT_EQ(parse_cpu(text("cpuinfo-amd64.txt")).vendor, CpuVendor::intel);
 }

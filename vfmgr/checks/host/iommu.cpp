@@ -16,37 +16,67 @@ bool has_table(Machine const& machine, std::string_view table) {
     return tables && std::ranges::find(*tables, table) != tables->end();
 }
 
+constexpr std::string_view nested =
+    "this machine is a VM itself: enable nested virtualisation for it on its host";
+
+// What gives KVM to a machine that is not x86.
+Remedy without_kvm(Machine const& machine) {
+    if (is_vm(machine)) return by_hand(std::string(nested), BlastRadius::reboot);
+    switch (machine.cpu()->architecture) {
+        case Architecture::arm:
+            // Built into most kernels, and works only where the kernel starts at EL2.
+            return by_hand(
+                "start the kernel at EL2: another hypervisor, or the firmware, has taken that "
+                "level (journalctl -k --grep 'HYP mode'); or boot a kernel with CONFIG_KVM",
+                BlastRadius::reboot);
+        case Architecture::power:
+            return by_command("modprobe kvm_hv");
+        case Architecture::x86:
+        case Architecture::s390:
+        case Architecture::other:
+            break;
+    }
+    return by_command("modprobe kvm");
+}
+
 std::vector<Finding> judge_virtualisation(Machine const& machine) {
     if (!machine.cpu()) return {unknown("", machine.cpu().error())};
-    bool const usable = module_loaded(machine, "kvm_intel") || module_loaded(machine, "kvm_amd");
     auto const devices = machine.facts.names("/dev");
     bool const node = devices && std::ranges::find(*devices, "kvm") != devices->end();
     if (node) return {ok("", "KVM is available", {{"/dev/kvm", "exists"}})};
     if (!devices) return {unknown("", devices.error())};
-    // Other architectures have neither vmx nor svm.
-    if (machine.cpu()->vendor == CpuVendor::other)
-        return {failed("", "there is no /dev/kvm",
-                       by_command("modprobe kvm", "on POWER: modprobe kvm_hv"),
-                       {absence_evidence("/dev/kvm")})};
-    if (!machine.cpu()->virtualisation)
-        return {failed(
-            "", "the CPU shows no virtualisation extension (vmx or svm)",
-            by_hand(
-                machine.cpu()->hypervisor
-                    ? "this machine is a VM itself: enable nested virtualisation for it on its host"
-                    : "enable VT-x or SVM in the firmware's set-up",
-                BlastRadius::reboot),
-            {{"/proc/cpuinfo", "flags without vmx and svm"}})};
-    auto const module = machine.cpu()->vendor == CpuVendor::amd ? "kvm_amd" : "kvm_intel";
-    return {failed("", usable ? "there is no /dev/kvm" : fmt::format("{} is not loaded", module),
-                   by_command(fmt::format("modprobe {}", module)), {absence_evidence("/dev/kvm")})};
+    auto const& cpu = *machine.cpu();
+    std::vector<Evidence> const no_node{absence_evidence("/dev/kvm")};
+    if (cpu.architecture != Architecture::x86)
+        return {failed("", "there is no /dev/kvm", without_kvm(machine), no_node)};
+    if (!cpu.vmx && !cpu.svm)
+        return {failed("", "the CPU shows no virtualisation extension (vmx or svm)",
+                       by_hand(is_vm(machine) ? std::string(nested)
+                                              : "enable VT-x or SVM in the firmware's set-up",
+                               BlastRadius::reboot),
+                       {{"/proc/cpuinfo", "flags without vmx and svm"}})};
+    auto const module = cpu.svm ? "kvm_amd" : "kvm_intel";
+    if (!module_loaded(machine, module))
+        return {failed("", fmt::format("{} is not loaded", module),
+                       by_command(fmt::format("modprobe {}", module)), no_node)};
+    return {failed("", fmt::format("there is no /dev/kvm, though {} is loaded", module),
+                   by_hand("see the kernel's log for the reason: journalctl -k --grep kvm; the "
+                           "firmware's set-up may have switched virtualisation off"),
+                   no_node)};
 }
 
 // Names the firmware, or the hypervisor, that has the switch.
-std::string switch_of_iommu(Cpu const& cpu) {
-    if (cpu.hypervisor)
-        return "this machine is a VM itself: give it an IOMMU on its host (libvirt: <iommu "
-               "model='intel'><driver intremap='on'/></iommu>)";
+std::string switch_of_iommu(Machine const& machine) {
+    auto const& cpu = *machine.cpu();
+    bool const arm = cpu.architecture == Architecture::arm;
+    if (is_vm(machine))
+        return fmt::format(
+            "this machine is a VM itself: give it an IOMMU on its host (libvirt: {})",
+            arm ? "<iommu model='smmuv3'/>"
+                : "<iommu model='intel'><driver intremap='on'/></iommu>");
+    if (arm) return "enable the IOMMU (SMMU) in the firmware's set-up";
+    if (cpu.architecture != Architecture::x86)
+        return "see the kernel's log for why it uses none: journalctl -k --grep iommu";
     return cpu.vendor == CpuVendor::amd
                ? "enable IOMMU (AMD-Vi) in the firmware's set-up"
                : "enable VT-d (Intel Virtualization for Directed I/O) in the firmware's set-up";
@@ -80,15 +110,13 @@ std::vector<Finding> iommu_is_off(Machine const& machine) {
         return {failed("", fmt::format("the IOMMU is switched off by {}=off", own->name),
                        by_kernel_parameter_instead(machine, own->name + "=off", expected),
                        evidence)};
-    if (machine.cpu()->vendor == CpuVendor::other && !has_table(machine, table))
-        return {
-            failed("", "the kernel uses no IOMMU",
-                   by_hand("enable the IOMMU (SMMU) in the firmware's set-up", BlastRadius::reboot),
-                   evidence)};
+    if (machine.cpu()->architecture != Architecture::x86)
+        return {failed("", "the kernel uses no IOMMU",
+                       by_hand(switch_of_iommu(machine), BlastRadius::reboot), evidence)};
     if (!has_table(machine, table)) {
         evidence.push_back(absence_evidence("/sys/firmware/acpi/tables/" + table));
         return {failed("", fmt::format("the firmware offers no IOMMU: it has no {} table", table),
-                       by_hand(switch_of_iommu(*machine.cpu()), BlastRadius::reboot), evidence)};
+                       by_hand(switch_of_iommu(machine), BlastRadius::reboot), evidence)};
     }
     evidence.push_back({"/sys/firmware/acpi/tables/" + table, "exists"});
     if (amd || (own && own->value.starts_with("on")) || is_used_unasked(machine))
@@ -120,7 +148,7 @@ std::vector<Finding> judge_remapping(Machine const& machine) {
     if (groups->empty()) return {not_applicable("the IOMMU is off")};
     // Other CPUs have no remapping of this kind: ARM's GIC translates messages itself.
     if (!machine.cpu()) return {unknown("", machine.cpu().error())};
-    if (machine.cpu()->vendor == CpuVendor::other)
+    if (machine.cpu()->architecture != Architecture::x86)
         return {not_applicable("only x86 shows IR- in /proc/interrupts")};
     auto const remapped = machine.facts.text("/proc/interrupts");
     if (!remapped) return {unknown("", remapped.error())};
@@ -145,33 +173,87 @@ std::vector<Finding> judge_remapping(Machine const& machine) {
                    {{"/proc/interrupts", "no line begins with IR-"}})};
 }
 
-// Other functions of a VF's group, which would have to be attached with it.
+// Others of a device's group, which are attached with it or not at all.
+std::vector<PciDevice const*> group_of(Machine const& machine, PciDevice const& device) {
+    return functions_of(machine, [&](PciDevice const& other) {
+        return other.address != device.address && other.iommu_group() == device.iommu_group() &&
+               !is_bridge(other);
+    });
+}
+
+std::string addresses_of(std::vector<PciDevice const*> const& devices) {
+    std::string text;
+    for (auto const* one : devices) text += (text.empty() ? "" : ", ") + to_string(one->address);
+    return text;
+}
+
+// Drivers that leave DMA to VFIO: Linux's driver_managed_dma.
+bool blocks_group(PciDevice const& device) {
+    auto const driver = device.driver().value_or("");
+    return !driver.empty() && !on_vfio(device) && driver != "pci-stub" && driver != "pcieport";
+}
+
+constexpr std::string_view other_slot =
+    "pcie_acs_override=… only hides that devices of a group reach each other past the IOMMU";
+
+// A device of any kind on VFIO, such as a GPU or an NVSwitch. The kernel gives a group to a VM only
+// if no driver of the host has a part of it.
+std::optional<Finding> judge_viable(Machine const& machine, PciDevice const& device) {
+    auto blocking = group_of(machine, device);
+    std::erase_if(blocking, [](auto const* one) { return !blocks_group(*one); });
+    if (blocking.empty()) return std::nullopt;
+    std::string drivers;
+    Remedy remedy;
+    for (auto const* one : blocking) {
+        drivers += fmt::format("{}{} on {}", drivers.empty() ? "" : ", ", to_string(one->address),
+                               *one->driver());
+        auto node = "pci_" + to_string(one->address);
+        std::ranges::replace_if(
+            node, [](char const byte) { return byte == ':' || byte == '.'; }, '_');
+        remedy.commands.push_back("virsh nodedev-detach " + node);
+    }
+    remedy.note = fmt::format(
+        "only if the host can do without them; otherwise move one of the cards to a slot whose "
+        "port has ACS; {}",
+        other_slot);
+    return failed(to_string(device.address),
+                  fmt::format("is on {}, but its IOMMU group {} is not viable, so QEMU refuses it: "
+                              "a driver of the host still has {}",
+                              *device.driver(), *device.iommu_group(), drivers),
+                  std::move(remedy),
+                  {{file_of(device.address, "iommu_group"), *device.iommu_group()}});
+}
+
+std::optional<Finding> judge_group(Machine const& machine, PciDevice const& device) {
+    if (on_vfio(device))
+        if (auto finding = judge_viable(machine, device)) return finding;
+    auto const others = device.pf() ? group_of(machine, device) : std::vector<PciDevice const*>();
+    if (others.empty()) return std::nullopt;
+    return failed(
+        to_string(device.address),
+        fmt::format("shares IOMMU group {} with {}", *device.iommu_group(), addresses_of(others)),
+        by_hand(fmt::format("move the NIC to a slot whose port has ACS; {}", other_slot)),
+        {{file_of(device.address, "iommu_group"), *device.iommu_group()}});
+}
+
 std::vector<Finding> judge_groups(Machine const& machine) {
     if (!machine.pci()) return {unknown("", machine.pci().error())};
     std::vector<Finding> findings;
-    for (auto const& vf : *machine.pci()) {
-        if (!vf.pf()) continue;
-        auto const link = file_of(vf.address, "iommu_group");
-        if (auto const hidden = vf.iommu_group() ? std::nullopt : unseen(machine, link))
-            return {*hidden};
-        if (!vf.iommu_group()) continue;
-        std::string others;
-        for (auto const& other : *machine.pci())
-            if (other.address != vf.address && other.iommu_group() == vf.iommu_group() &&
-                !is_bridge(other))
-                others += (others.empty() ? "" : ", ") + to_string(other.address);
-        if (others.empty()) continue;
-        findings.push_back(
-            failed(to_string(vf.address),
-                   fmt::format("shares IOMMU group {} with {}", *vf.iommu_group(), others),
-                   by_hand("move the NIC to a slot whose port has ACS; pcie_acs_override=… only "
-                           "hides that devices of a group reach each other past the IOMMU"),
-                   {{link, *vf.iommu_group()}}));
+    int vfs = 0, on_vfio_count = 0;
+    for (auto const& device : *machine.pci()) {
+        if (!device.pf() && !on_vfio(device)) continue;
+        ++(device.pf() ? vfs : on_vfio_count);
+        auto const link = file_of(device.address, "iommu_group");
+        if (auto hidden = device.iommu_group() ? std::nullopt : unseen(machine, link))
+            return {std::move(*hidden)};
+        if (!device.iommu_group()) continue;
+        if (auto finding = judge_group(machine, device)) findings.push_back(std::move(*finding));
     }
-    bool const any =
-        std::ranges::any_of(*machine.pci(), [](auto const& one) { return !!one.pf(); });
-    return or_else(std::move(findings), any ? ok("", "every VF has an IOMMU group of its own")
-                                            : not_applicable("there are no VFs"));
+    if (vfs == 0 && on_vfio_count == 0)
+        return {not_applicable("there are no VFs, and no device is on VFIO")};
+    return or_else(std::move(findings),
+                   ok("", vfs == 0 ? "every group with a device on VFIO can be attached"
+                                   : "every VF has an IOMMU group of its own"));
 }
 
 std::vector<Finding> judge_override(Machine const& machine) {
@@ -197,8 +279,9 @@ constexpr std::array rules{
     Rule{"iommu.interrupt_remapping", "Interrupts are remapped",
          "Linux drivers/vfio/vfio_iommu_type1.c, allow_unsafe_interrupts", judge_remapping,
          AppliesTo::host},
-    Rule{"iommu.groups", "Each VF has an IOMMU group of its own",
-         "Linux Documentation/driver-api/vfio.rst, groups", judge_groups, AppliesTo::host},
+    Rule{"iommu.groups", "IOMMU groups can be attached",
+         "Linux Documentation/driver-api/vfio.rst, groups; drivers with driver_managed_dma",
+         judge_groups, AppliesTo::host},
     Rule{"iommu.acs_override", "ACS is not overridden",
          "the override's own warning in the kernel's log", judge_override, AppliesTo::host},
 };

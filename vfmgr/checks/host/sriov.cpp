@@ -9,13 +9,18 @@
 #include "vfmgr/checks/host/rules.hpp"
 #include "vfmgr/machine/lines.hpp"
 #include "vfmgr/machine/nic.hpp"
+#include "vfmgr/machine/rdma_stack.hpp"
 
 namespace vfmgr::checks {
 namespace {
 
 // The set-up guide's numbers are for its own VMs; ports of a card share the setting.
 constexpr int vfs_to_ask_for = 8;
-constexpr std::uint16_t first_of_mlx5 = 0x1011;  // Connect-IB; ConnectX-3 comes before it
+
+// ConnectX-3 and older: their driver makes VFs when it loads, and only then.
+bool is_mlx4(PciDevice const& device) {
+    return is_connectx(device) && driver_of_connectx(device) == "mlx4_core";
+}
 
 std::string firmware_number(FirmwareConfiguration const& firmware, std::string_view name) {
     auto const* const parameter = firmware.find(name);
@@ -38,12 +43,15 @@ FirmwareParameter const* vf_limit(FirmwareConfiguration const& firmware) {
 }
 
 Remedy set_firmware(Machine const& machine, PciDevice const& card, std::string const& settings) {
+    std::string note =
+        "mstconfig is in the package mstflint; for some cards, switch the machine's power off once";
+    if (is_mlx4(card))
+        note += "; then make the VFs with mlx4_core's parameter num_vfs, as sriov.capable shows";
     return {{fmt::format("{} -d {} -y set {}", firmware_tool(machine), to_string(card.address),
                          settings),
              "reboot"},
             BlastRadius::reboot,
-            "mstconfig is in the package mstflint; for some cards, switch the machine's power off "
-            "once"};
+            std::move(note)};
 }
 
 Evidence firmware_evidence(Machine const& machine, PciDevice const& card,
@@ -118,6 +126,22 @@ Finding waits_for_reset(Machine const& machine, PciDevice const& card,
     return report(to_string(card.address), what, std::move(remedy), std::move(evidence));
 }
 
+// A row that was not understood may be the one that keeps the card from having VFs.
+Finding partly_read(Machine const& machine, PciDevice const& card,
+                    FirmwareConfiguration const& firmware, std::string summary) {
+    auto const subject = to_string(card.address);
+    auto const& rows = firmware.not_understood;
+    if (rows.empty()) return ok(subject, std::move(summary));
+    auto const open = std::ranges::find_if(
+        rows, [](auto const& row) { return contains(row, "SRIOV") || contains(row, "NUM_OF_VF"); });
+    auto const& shown = open == rows.end() ? rows.front() : *open;
+    std::vector<Evidence> evidence{{firmware_query(firmware_tool(machine), card.address), shown}};
+    summary += fmt::format("; partly read: {} row{} not understood", rows.size(),
+                           rows.size() == 1 ? " was" : "s were");
+    if (open == rows.end()) return ok(subject, std::move(summary), std::move(evidence));
+    return not_known(subject, std::move(summary), std::move(evidence));
+}
+
 Finding judge_settings(Machine const& machine, PciDevice const& card,
                        FirmwareConfiguration const& firmware) {
     auto const subject = to_string(card.address);
@@ -154,7 +178,7 @@ Finding judge_settings(Machine const& machine, PciDevice const& card,
     if (!pending.empty())
         summary += fmt::format("; settings unrelated to VFs wait for the card's reset: {}",
                                joined_pending(pending));
-    return ok(subject, std::move(summary));
+    return partly_read(machine, card, firmware, std::move(summary));
 }
 
 std::vector<Finding> judge_firmware(Machine const& machine) {
@@ -220,6 +244,33 @@ Finding judge_without_vfs(Machine const& machine, PciDevice const& nic, bool oth
                                            std::move(evidence));
 }
 
+// mlx4_core has no sriov_configure(): sriov_numvfs refuses every number with ENOENT.
+Finding judge_mlx4(Machine const& machine, PciDevice const& nic) {
+    constexpr auto parameter = "/sys/module/mlx4_core/parameters/num_vfs";
+    constexpr auto file = "/etc/modprobe.d/mlx4-vfs.conf";
+    auto const subject = to_string(nic.address);
+    auto const can = *nic.total_vfs();
+    if (!nic.vfs().empty())
+        return ok(subject,
+                  fmt::format("{} can have {} VFs and has {}, which mlx4_core made when it "
+                              "was loaded",
+                              name_of(machine, nic), can, nic.vfs().size()));
+    auto const set = machine.facts.text(parameter);
+    if (auto hidden = unread_so_far(machine, subject)) return std::move(*hidden);
+    return warning(
+        subject,
+        fmt::format("{} can have {} VFs and has none: mlx4_core makes VFs only when it is loaded, "
+                    "as many as its parameter num_vfs says",
+                    name_of(machine, nic), can),
+        {{fmt::format("echo 'options mlx4_core num_vfs={}' > {}",
+                      std::min<int>(can, vfs_to_ask_for), file),
+          is_debian(machine) ? "update-initramfs -u" : "dracut --force", "reboot"},
+         BlastRadius::reboot,
+         "num_vfs=A,B,C makes A on port 1, B on port 2 and C on both; vfmgr can't make VFs of this "
+         "card, and uses those that are there"},
+        {{parameter, set ? std::string(*set) : "does not exist"}});
+}
+
 Finding judge_nic(Machine const& machine, PciDevice const& nic, bool others_can) {
     auto const subject = to_string(nic.address);
     if (nic.total_vfs().value_or(0) == 0) return judge_without_vfs(machine, nic, others_can);
@@ -229,6 +280,7 @@ Finding judge_nic(Machine const& machine, PciDevice const& nic, bool others_can)
         return finding;
     }
     auto const path = file_of(nic.address, "sriov_totalvfs");
+    if (nic.driver() && is_mlx4(nic)) return judge_mlx4(machine, nic);
     if (nic.driver() || !is_connectx(nic))
         return ok(subject,
                   fmt::format("{} can have {} VFs and has {}", name_of(machine, nic),
@@ -236,10 +288,9 @@ Finding judge_nic(Machine const& machine, PciDevice const& nic, bool others_can)
                   {evidence_of(machine, path)});
     auto const link = file_of(nic.address, "driver");
     if (auto const hidden = unseen(machine, link, subject)) return *hidden;
-    return failed(
-        subject, "has no driver to create its VFs (ENOENT from sriov_numvfs)",
-        by_command(nic.device() < first_of_mlx5 ? "modprobe mlx4_core" : "modprobe mlx5_core"),
-        {absence_evidence(link)});
+    return failed(subject, "has no driver to create its VFs (ENOENT from sriov_numvfs)",
+                  by_command(fmt::format("modprobe {}", driver_of_connectx(nic))),
+                  {absence_evidence(link)});
 }
 
 std::vector<Finding> judge_capable(Machine const& machine) {
@@ -292,7 +343,8 @@ constexpr std::array sriov_group{
          "set-up guide, Enable SR-IOV on Mellanox Adapter; mstflint, mlxconfig_table",
          judge_firmware, AppliesTo::host},
     Rule{"sriov.capable", "The NIC can have VFs",
-         "Linux drivers/pci/iov.c, sriov_totalvfs; set-up guide, SR-IOV VFs Not Created",
+         "Linux drivers/pci/iov.c, sriov_totalvfs, and mlx4/main.c, num_vfs; set-up guide, SR-IOV "
+         "VFs Not Created",
          judge_capable, AppliesTo::host},
     Rule{"sriov.resources", "The machine has room for the VFs",
          "Linux drivers/pci/iov.c and setup-res.c; messages of mlx5_core", judge_sriov_resources,
@@ -303,7 +355,8 @@ constexpr std::array sriov_group{
     Rule{
         "sriov.owner", "No other program owns the VFs",
         "systemd.link(5), systemd.network(5), nm-settings(5), netplan(5), modinfo of mlx4_core and "
-        "ixgbe; sriov-network-operator, pkg/systemd and pkg/host/store",
+        "ixgbe; sriov-network-operator, pkg/systemd and pkg/host/store; libvirt, formatnetwork; "
+        "neutron, SR-IOV agent; nova, [pci]",
         judge_sriov_owner, AppliesTo::host},
 };
 

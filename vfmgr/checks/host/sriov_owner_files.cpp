@@ -22,11 +22,10 @@ std::string_view without_quotes(std::string_view text) {
 // Calls `take` with every line that is no comment.
 template <class Take>
 void each_setting_line(std::string_view text, Take take) {
-    for (std::size_t number = 1; !text.empty(); ++number) {
-        SettingLine const line{take_line(text), number};
+    each_line(text, [&](SettingLine const& line) {
         auto const content = trimmed(line.text);
         if (!content.empty() && content.front() != '#' && content.front() != ';') take(line);
-    }
+    });
 }
 
 // "key = value", each without blanks and quotes.
@@ -42,9 +41,10 @@ std::optional<Assignment> assignment_in(std::string_view line, char sign) {
 
 constexpr std::array<std::string_view, 2> count_files{"sriov_numvfs", "mlx5_num_vfs"};
 
-// [Match] of .link and .network files; systemd.link(5), systemd.network(5). A "!" excludes.
-void match_section(DeviceSelector& of, Assignment const& one) {
-    if (one.value.starts_with('!')) return;
+// [Match] of .link and .network files; systemd.link(5), systemd.network(5). A "!" excludes. False
+// for what a selector can't hold.
+bool match_section(DeviceSelector& of, Assignment const& one) {
+    if (one.value.starts_with('!')) return false;
     auto const add = [&](std::vector<std::string>& to) {
         for (auto const word : words_in(one.value)) to.emplace_back(word);
     };
@@ -52,8 +52,13 @@ void match_section(DeviceSelector& of, Assignment const& one) {
     if (one.key == "MACAddress" || one.key == "PermanentMACAddress") add(of.macs);
     if (one.key == "Driver") add(of.drivers);
     constexpr std::string_view pci = "pci-";
-    if (one.key == "Path" && one.value.starts_with(pci))
+    if (one.key == "Path" && one.value.starts_with(pci)) {
         of.pci.emplace_back(one.value.substr(pci.size()));
+        return true;
+    }
+    constexpr std::array<std::string_view, 5> held{"Name", "OriginalName", "MACAddress",
+                                                   "PermanentMACAddress", "Driver"};
+    return std::ranges::find(held, one.key) != held.end();
 }
 
 Owners in_networkd(std::string_view path, std::string_view text) {
@@ -200,7 +205,21 @@ Owners in_lines(std::string_view path, std::string_view text) {
 
 }  // namespace
 
+std::optional<DeviceSelector> parse_match(std::string_view text) {
+    DeviceSelector of;
+    bool in_match = false, held = true;
+    each_setting_line(text, [&](SettingLine const& line) {
+        auto const content = trimmed(line.text);
+        if (content.front() == '[') in_match = content == "[Match]";
+        auto const one = in_match ? assignment_in(content, '=') : std::nullopt;
+        if (one) held &= match_section(of, *one);
+    });
+    return held ? std::optional(of) : std::nullopt;
+}
+
 std::vector<SriovOwner> parse_sriov_owners(std::string_view path, std::string_view text) {
+    if (contains(path, "/qemu/networks/")) return in_libvirt_network(text);
+    if (path.ends_with("sriov_agent.ini") || path.ends_with("nova.conf")) return in_openstack(text);
     if (contains(path, "/systemd/network/")) return in_networkd(path, text);
     if (contains(path, "/system-connections/") || contains(path, "/ifcfg-"))
         return in_network_manager(text);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,21 @@ inline std::string makes_vfs(std::string_view count) {
     return fmt::format("makes {} VFs", count);
 }
 
+// Calls `take` with every line and its number.
+template <class Take>
+void each_line(std::string_view text, Take take) {
+    for (std::size_t number = 1; !text.empty(); ++number)
+        take(SettingLine{take_line(text), number});
+}
+
+// Returns what [Match] of systemd's file asks for; nothing if it asks for more than a selector
+// holds, or for the opposite ("!").
+[[nodiscard]] std::optional<DeviceSelector> parse_match(std::string_view text);
+
+// A network of libvirt that hands out VFs: <forward mode='hostdev'>.
+[[nodiscard]] Owners in_libvirt_network(std::string_view text);
+// neutron's sriov_agent.ini, nova.conf.
+[[nodiscard]] Owners in_openstack(std::string_view text);
 // netplan(5).
 [[nodiscard]] Owners in_netplan(std::string_view text);
 // Kubernetes' SR-IOV network operator: sriov-interface-config.yaml, which its unit applies at boot;

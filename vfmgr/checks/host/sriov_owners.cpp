@@ -134,16 +134,19 @@ std::string sentence_of(FoundOwner const& found) {
     auto const& [path, owner] = found;
     auto const place =
         owner.line_number == 0 ? path : fmt::format("{}:{}", path, owner.line_number);
-    if (owner.kind != OwnerKind::network_manager || owner.name.empty())
-        return fmt::format("{} {}", place, owner.does);
-    return fmt::format("NetworkManager's connection {} ({}) {}", owner.name, place, owner.does);
+    if (owner.kind == OwnerKind::network_manager && !owner.name.empty())
+        return fmt::format("NetworkManager's connection {} ({}) {}", owner.name, place, owner.does);
+    if (owner.kind == OwnerKind::libvirt_network && !owner.name.empty())
+        return fmt::format("libvirt's network {} ({}) {}", owner.name, place, owner.does);
+    return fmt::format("{} {}", place, owner.does);
 }
 
 std::vector<std::string> owners_of(Machine const& machine, DeviceSelector const& device) {
     std::vector<std::string> all;
     for (auto const& found : find_owners(machine)) {
         auto const& of = found.owner.of;
-        if (means(of, device)) all.push_back(sentence_of(found) + (of.any() ? "" : " of it"));
+        if (means(of, device) && !is_overridden(machine, found.path, device).value_or(false))
+            all.push_back(sentence_of(found) + (of.any() ? "" : " of it"));
     }
     return all;
 }
@@ -176,6 +179,8 @@ namespace {
 DeviceSelector names_of(Machine const& machine, PciDevice const& pf) {
     DeviceSelector names{pf.netdevs(), {}, {}, {to_string(pf.address)}, pf.rdma_devices()};
     if (pf.driver()) names.drivers = {*pf.driver()};
+    // libvirt's networks may list the VFs themselves.
+    for (auto const& [index, vf] : pf.vfs()) names.pci.push_back(to_string(vf));
     if (machine.netdevs())
         for (auto const& netdev : *machine.netdevs())
             if (netdev.pci() == pf.address && netdev.mac())
@@ -211,6 +216,19 @@ Remedy give_up(FoundOwner const& found) {
             return by_hand(fmt::format(
                 "remove the PF from its SriovNetworkNodePolicy, or set externallyManaged there{}",
                 or_leave));
+        case OwnerKind::libvirt_network: {
+            auto const name = for_shell(owner.name);
+            return {{"virsh net-autostart --disable " + name, "virsh net-destroy " + name},
+                    BlastRadius::none,
+                    fmt::format("VMs that run keep their VFs of it, and can't start again with an "
+                                "interface of this network{}",
+                                or_leave)};
+        }
+        case OwnerKind::openstack:
+            return by_hand(fmt::format(
+                "take the PF out of physical_device_mappings (neutron) and device_spec (nova), and "
+                "restart both agents{}",
+                or_leave));
         case OwnerKind::module:
         case OwnerKind::networkd:
         case OwnerKind::udev:
@@ -235,6 +253,16 @@ Finding two_owners(Machine const& machine, FoundOwner const& found, PciDevice co
                    give_up(found), {{found.path, found.owner.line}});
 }
 
+std::optional<Finding> judge_owner(Machine const& machine, FoundOwner const& found,
+                                   PciDevice const& pf) {
+    auto const names = names_of(machine, pf);
+    if (!means(found.owner.of, names)) return std::nullopt;
+    auto const overridden = is_overridden(machine, found.path, names);
+    if (!overridden) return unknown(to_string(pf.address), overridden.error());
+    if (*overridden) return std::nullopt;
+    return two_owners(machine, found, &pf);
+}
+
 // Configuration that only root may read.
 std::optional<Unknown> unseen(Machine const& machine) {
     constexpr auto profiles = "/etc/NetworkManager/system-connections";
@@ -252,13 +280,15 @@ std::vector<Finding> judge_sriov_owner(Machine const& machine) {
     if (pfs.empty()) return {nothing_in(machine.pci(), "no NIC here has SR-IOV")};
     std::vector<Finding> findings;
     for (auto const& found : find_owners(machine)) {
+        // Nothing else makes VFs of a ConnectX-3: sriov.capable explains it.
+        if (found.owner.kind == OwnerKind::module && found.owner.name == "mlx4_core") continue;
         if (found.owner.of.any()) {
             findings.push_back(two_owners(machine, found, nullptr));
             continue;
         }
         for (auto const* pf : pfs)
-            if (means(found.owner.of, names_of(machine, *pf)))
-                findings.push_back(two_owners(machine, found, pf));
+            if (auto finding = judge_owner(machine, found, *pf))
+                findings.push_back(std::move(*finding));
     }
     if (auto const hidden = unseen(machine)) findings.push_back(unknown("", *hidden));
     return or_else(std::move(findings), ok("", "no other program creates or changes VFs"));

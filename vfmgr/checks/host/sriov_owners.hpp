@@ -33,6 +33,8 @@ enum class OwnerKind {
     unit,
     module,
     sriov_operator,
+    libvirt_network,
+    openstack,
     other
 };
 
@@ -65,6 +67,11 @@ struct FoundOwner {
 
 // `device` holds all names of one device.
 [[nodiscard]] bool means(DeviceSelector const& of, DeviceSelector const& device);
+
+// True for a file of systemd-networkd or udev that never applies to the device, because another one
+// comes first and matches it. Unknown if that one could not be read.
+[[nodiscard]] Known<bool> is_overridden(Machine const& machine, std::string_view path,
+                                        DeviceSelector const& device);
 
 // "/etc/systemd/network/20-vf.link:5 makes 4 VFs", "NetworkManager's connection storage
 // (/etc/NetworkManager/system-connections/s.nmconnection:7) makes 6 VFs".

@@ -45,6 +45,22 @@ Finding not_offered(Machine const& machine, Peermem const& peermem) {
         peermem.evidence);
 }
 
+// To build its modules again would not help.
+Finding too_old(Machine const& machine, NvidiaDriver const& driver) {
+    if (!surely_offers_gpudirect(machine))
+        return perhaps_no_gpudirect(
+            fmt::format("NVIDIA's driver {} has no nvidia-peermem, which came with {}",
+                        driver.version, branch_with_peermem),
+            {});
+    return failed("",
+                  fmt::format("NVIDIA's driver {} has no nvidia-peermem, which came with {}",
+                              driver.version, branch_with_peermem),
+                  by_hand(fmt::format("install NVIDIA's driver {} or newer; or build nv_peer_mem, "
+                                      "the module of its own that older drivers need",
+                                      branch_with_peermem)),
+                  {{"/proc/driver/nvidia/version", driver.version}});
+}
+
 }  // namespace
 
 std::vector<Finding> judge_install_order(Machine const& machine) {
@@ -93,6 +109,8 @@ std::vector<Finding> judge_peermem(Machine const& machine) {
             not_applicable("nvidia-peermem comes with the GPU operator's driver: see "
                            "kubernetes.gpu_operator")};
     if (peermem.offered == false) return {not_offered(machine, peermem)};
+    auto const driver = nvidia_driver(machine);
+    if (driver && driver->branch < branch_with_peermem) return {too_old(machine, *driver)};
     switch (peermem.build) {
         case PeermemBuild::absent:
             return {by_need(
@@ -126,7 +144,6 @@ std::vector<Finding> judge_peermem(Machine const& machine) {
 }
 
 std::vector<Finding> judge_nv_peer_mem(Machine const& machine) {
-    constexpr int branch_with_peermem = 470;
     if (auto none = no_gpudirect(machine)) return {*none};
     if (!machine.modules()) return {unknown("", machine.modules().error())};
     std::vector<Evidence> evidence;

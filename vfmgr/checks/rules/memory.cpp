@@ -209,9 +209,11 @@ std::vector<Finding> judge_numa(Machine const& machine) {
         if (!one && !one.error().absent()) return {unknown("", one.error())};
     }
     std::vector<Finding> findings;
+    auto const nics = sriov_nics(machine);
+    if (nics.empty() && bare_memory.empty())
+        return {nothing_in(machine.pci(), "there is no NIC with SR-IOV to be near to")};
     if (with_cpus > 1 || !bare_memory.empty())
-        for (auto const* nic : sriov_nics(machine))
-            findings.push_back(judge_node(machine, *nic, nodes));
+        for (auto const* nic : nics) findings.push_back(judge_node(machine, *nic, nodes));
     if (!bare_memory.empty())
         findings.push_back(ok(
             "", fmt::format("NUMA nodes without CPUs, such as a GPU's memory: {}; pin no VM there",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ports of RDMA NICs: link layer, state, the PF's netdev, the subnet manager.
+// Ports of RDMA NICs: link layer, state, the PF's netdev.
 #include <fmt/format.h>
+#include <net/if_arp.h>
 
 #include <algorithm>
 #include <array>
@@ -180,6 +181,12 @@ std::vector<Finding> judge_pf_down(Machine const& machine) {
             auto const flags = evidence_of(machine, path);
             if (auto const hidden = unseen(machine, path, netdev->name))
                 findings.push_back(*hidden);
+            else if (!netdev->hardware_type.is_read())
+                findings.push_back(
+                    unknown(netdev->name, {"/sys/class/net/" + netdev->name + "/type", 0}));
+            else if (netdev->hardware_type() == ARPHRD_INFINIBAND)
+                findings.push_back(
+                    ok(netdev->name, "is IPoIB: VFs of InfiniBand have their link without it"));
             else if (netdev->up())
                 findings.push_back(ok(netdev->name, "is up, as its VFs need", {flags}));
             else
@@ -195,117 +202,6 @@ std::vector<Finding> judge_pf_down(Machine const& machine) {
     return or_else(std::move(findings), not_applicable("no PF has VFs"));
 }
 
-// --- the subnet manager ---
-
-std::pair<std::string, Unit const*> opensm_unit(Machine const& machine) {
-    // NVIDIA's package names it opensmd.
-    for (auto const* name : {"opensm.service", "opensmd.service"})
-        if (auto const* unit = find_unit(machine, name); unit && unit->installed())
-            return {name, unit};
-    return {};
-}
-
-Remedy start_subnet_manager(Machine const& machine) {
-    if (machine.kind == CheckedMachine::guest)
-        return by_hand(
-            "start a subnet manager on the host or in the fabric; none can run in a VM over a VF");
-    auto const [name, unit] = opensm_unit(machine);
-    if (unit && unit->active == "active")
-        return by_hand(
-            "opensm runs here but does not serve this port, because it binds to one port's GUID: "
-            "check /var/log/opensm.log, and guid in its configuration");
-    auto const enable = fmt::format("systemctl enable --now {}", unit ? name : "opensm.service");
-    std::string const note =
-        "run only one in each fabric: if a switch or another host runs it, check the cable to it "
-        "instead; if Ethernet is intended, see port.link_layer";
-    if (unit) return by_command(enable, note);
-    Remedy remedy = by_command(enable, note);
-    auto const debian = machine.facts.text("/etc/debian_version");
-    if (debian)
-        remedy.commands.insert(remedy.commands.begin(), "apt-get install --yes opensm");
-    else if (debian.error().absent())
-        remedy.commands.insert(remedy.commands.begin(), "dnf install --assumeyes opensm");
-    else
-        remedy.note += "; install the package opensm first";
-    return remedy;
-}
-
-// Debian's path, and Red Hat's.
-std::string opensm_configuration(Machine const& machine) {
-    constexpr auto red_hat = "/etc/rdma/opensm.conf";
-    return machine.facts.text(red_hat) ? red_hat : "/etc/opensm/opensm.conf";
-}
-
-// The value of the last line "virt_enabled N" that is no comment.
-std::string virt_enabled(Machine const& machine) {
-    std::string value;
-    auto rest = machine.facts.text(opensm_configuration(machine)).value_or("");
-    while (!rest.empty()) {
-        auto const words = words_in(take_line(rest));
-        if (words.size() == 2 && words[0] == "virt_enabled") value = words[1];
-    }
-    return value;
-}
-
-// The port's subnet manager is at no port of this machine.
-bool is_elsewhere(Machine const& machine, std::vector<RdmaPortView> const& ports,
-                  RdmaPortView const& view) {
-    return std::ranges::none_of(ports, [&](RdmaPortView const& one) {
-        auto const lid = machine.facts.text(folder_of(one) + "/lid");
-        auto const number = lid ? parse_number(*lid) : std::nullopt;
-        return !number || std::cmp_equal(*number, view.port->sm_lid().value_or(0));
-    });
-}
-
-std::optional<Finding> judge_virtual_ports(Machine const& machine,
-                                           std::vector<RdmaPortView> const& ports,
-                                           RdmaPortView const& view) {
-    if (!view.pci || is_elsewhere(machine, ports, view) || view.pci->vfs().empty()) return {};
-    auto const [name, unit] = opensm_unit(machine);
-    bool const serves = unit && unit->active == "active";
-    if (!serves || virt_enabled(machine) == "2") return {};
-    if (auto hidden = unread_so_far(machine, name_of(view))) return hidden;
-    auto const path = opensm_configuration(machine);
-    Remedy remedy{{}, BlastRadius::none, "virt_enabled is an option of NVIDIA's opensm"};
-    if (machine.facts.text(path))
-        remedy.commands.push_back(fmt::format("sed -i '/^virt_enabled /d' {}", path));
-    remedy.commands.push_back(fmt::format("echo 'virt_enabled 2' >> {}", path));
-    remedy.commands.push_back(fmt::format("systemctl restart {}", name));
-    return warning(name_of(view),
-                   fmt::format("has {} VFs, but the opensm of this host is not configured to serve "
-                               "virtual ports: ports of VFs stay down",
-                               view.pci->vfs().size()),
-                   std::move(remedy), {evidence_of(machine, path)});
-}
-
-std::vector<Finding> judge_subnet_manager(Machine const& machine) {
-    auto const ports = nic_ports(machine);
-    if (std::ranges::none_of(ports, &RdmaPortView::infiniband))
-        return {nothing_in(machine.rdma_devices(), "no port of an RDMA NIC is InfiniBand")};
-    std::vector<Finding> findings;
-    for (auto const& view : ports) {
-        // Without a link no subnet manager can reach it: port.state reports that.
-        if (!view.infiniband() || view.port->phys_state() != "LinkUp") continue;
-        auto const evidence = evidence_of(machine, folder_of(view) + "/sm_lid");
-        if (!view.port->sm_lid()) {
-            findings.push_back(unknown(name_of(view), Unknown{folder_of(view) + "/sm_lid", 0}));
-        } else if (*view.port->sm_lid() == 0) {
-            findings.push_back(failed(name_of(view),
-                                      "has a link but no subnet manager: it has no address (LID) "
-                                      "and can't reach any peer",
-                                      start_subnet_manager(machine), {evidence}));
-        } else if (auto finding = judge_virtual_ports(machine, ports, view)) {
-            findings.push_back(std::move(*finding));
-        } else {
-            findings.push_back(
-                ok(name_of(view),
-                   fmt::format("is managed by the subnet manager at LID {}", *view.port->sm_lid()),
-                   {evidence}));
-        }
-    }
-    return or_else(std::move(findings), not_applicable("no InfiniBand port has a link"));
-}
-
 constexpr std::array rules_of_ports{
     Rule{"port.link_layer", "Ports of a card have the intended link layer",
          "IGX guide, Enabling RDMA, 3 Switch the board Link Layer to Ethernet", judge_link_layer,
@@ -316,9 +212,6 @@ constexpr std::array rules_of_ports{
     Rule{"port.pf_down", "PFs with VFs are up",
          "Linux drivers/net/ethernet/mellanox/mlx5/core/esw; libvirt virnetdev.c, PF is not online",
          judge_pf_down, AppliesTo::host},
-    Rule{"port.subnet_manager", "InfiniBand ports have a subnet manager",
-         "setup guide, RDMA Connection Fails, sminfo, and SR-IOV Limitations, virt_enabled",
-         judge_subnet_manager},
 };
 
 }  // namespace

@@ -96,6 +96,24 @@ std::optional<Finding> refused_symbols(Machine const& machine) {
     return std::nullopt;
 }
 
+// The kernel's own rdma_rxe needs the kernel's own ib_core.
+std::optional<Finding> replaced_by_ofed(Machine const& machine) {
+    if (module_loaded(machine, "rdma_rxe")) return std::nullopt;
+    auto const file = module_file(machine, "rdma_rxe");
+    auto const core = module_file(machine, "ib_core");
+    bool const mixed =
+        file && core && file->starts_with("kernel/") && !core->starts_with("kernel/");
+    if (!mixed) return std::nullopt;
+    return failed(
+        "rdma_rxe",
+        "is the kernel's own, and can't be loaded: another RDMA stack (OFED) has replaced "
+        "the ib_core that it needs",
+        by_hand("use the NIC's own RDMA, or remove OFED if there is no RDMA NIC: OFED "
+                "replaces ib_core and has no rdma_rxe",
+                BlastRadius::host),
+        {{"modules.dep", fmt::format("{}, {}", *file, *core)}});
+}
+
 std::vector<Finding> judge_module(Machine const& machine) {
     bool const configured =
         is_configured(configured_links(machine), "rxe") || !soft_ports(machine).empty();
@@ -104,6 +122,8 @@ std::vector<Finding> judge_module(Machine const& machine) {
     if (auto finding = refused_symbols(machine)) return {std::move(*finding)};
     auto const exists = module_exists(machine, "rdma_rxe");
     if (!exists) return {unknown("", exists.error())};
+    if (auto finding = *exists ? replaced_by_ofed(machine) : std::nullopt)
+        return {std::move(*finding)};
     if (*exists)
         return {ok("rdma_rxe", module_loaded(machine, "rdma_rxe")
                                    ? "is loaded"

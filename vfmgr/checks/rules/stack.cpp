@@ -221,6 +221,23 @@ std::vector<Finding> judge_openibd(Machine const& machine) {
          absence_evidence(path)})};
 }
 
+// MFT's modules come as DKMS sources or prebuilt, for the kernel that ran when it was installed.
+std::optional<Finding> mst_of_another_kernel(Machine const& machine) {
+    auto const* const unit = find_unit(machine, "mst.service");
+    auto const exists = module_exists(machine, "mst_pciconf");
+    if (!unit || unit->active != "failed" || !exists || *exists) return std::nullopt;
+    if (auto hidden = unread_so_far(machine)) return hidden;
+    return warning(
+        "",
+        fmt::format("mst.service has failed: MST's modules are not built for kernel {}",
+                    machine.release()),
+        by_hand(fmt::format("dkms autoinstall -k {}, then systemctl restart mst; or do without: "
+                            "mlxconfig -d takes a PCI address and needs no MST",
+                            machine.release())),
+        {{"mst.service", unit->active},
+         {fmt::format("/lib/modules/{}/modules.dep", machine.release()), "has no mst_pciconf"}});
+}
+
 std::vector<Finding> judge_firmware_tools(Machine const& machine) {
     if (connectx_pfs(machine).empty())
         return {nothing_in(machine.pci(), "there is no ConnectX PF")};
@@ -228,6 +245,8 @@ std::vector<Finding> judge_firmware_tools(Machine const& machine) {
     auto const mft = machine.facts.text("/usr/bin/mlxconfig");
     bool const started = module_loaded(machine, "mst_pciconf");
     if (open_tool) return {ok("", "mstconfig is installed")};
+    if (mft && !started)
+        if (auto finding = mst_of_another_kernel(machine)) return {std::move(*finding)};
     if (mft)
         return {ok("", started ? "mlxconfig is installed, and mst is started"
                                : "mlxconfig is installed; mst start creates /dev/mst, which it "

@@ -144,8 +144,13 @@ std::optional<Finding> without_rdma(Machine const& machine, PciDevice const& dev
             evidence);
     if (auto const* line = last_line_of(machine, driver + ":"))
         evidence.push_back(evidence_of(*line));
-    return failed(address,
-                  fmt::format("{} has no RDMA device, though {} is loaded", address, driver),
+    auto const detail = fmt::format("{} has no RDMA device, though {} is loaded", address, driver);
+    // Only mlx5 switches RoCE by devlink.
+    if (driver == "mlx4_ib")
+        return failed(address, detail,
+                      by_hand("see the kernel's log for the reason: journalctl -k --grep mlx4"),
+                      evidence);
+    return failed(address, detail,
                   by_enabling_roce(device.address,
                                    "RoCE may be switched off for it; if it failed, see the "
                                    "kernel's log for the reason: journalctl -k"),
@@ -219,9 +224,13 @@ std::vector<Finding> judge_rdma_core(Machine const& machine) {
 namespace {
 
 bool is_of_rdma(std::string_view name) {
-    constexpr std::array<std::string_view, 15> beginnings{
-        "ib_",     "_ib_",  "rdma_", "iw_",  "mlx", "nvidia",         "nv_", "siw", "rxe",
-        "bnxt_re", "irdma", "qedr",  "hfi1", "efa", "udp_sock_create"};
+    constexpr auto beginnings =
+        std::to_array<std::string_view>({"ib_",       "_ib_",       "rdma_",   "iw_",
+                                         "mlx",       "mst_",       "nvidia",  "nv_",
+                                         "siw",       "rxe",        "bnxt_re", "irdma",
+                                         "qedr",      "hfi1",       "efa",     "udp_sock_create",
+                                         "nvme_rdma", "nvmet_rdma", "rpcrdma", "rds_rdma",
+                                         "knem",      "gdrdrv"});
     return std::ranges::any_of(beginnings, [&](auto const one) { return name.starts_with(one); });
 }
 
@@ -247,6 +256,22 @@ std::map<std::string_view, Refusal> refusals_in(KernelLog const& log) {
     return refusals;
 }
 
+// How to get a module that fits the loaded stack.
+Remedy fitting_module(Machine const& machine, std::string const& module, Ofed const& ofed) {
+    if (module.starts_with("nvidia") || module.starts_with("nv_"))
+        return by_hand("rebuild NVIDIA's modules, as gpu.install_order describes");
+    auto const file = module_file(machine, module);
+    if (ofed.running && file && file->starts_with("kernel/"))
+        return by_hand(fmt::format(
+            "{} is the kernel's own, and OFED replaces what it needs: install OFED's {} "
+            "(mlnxofedinstall --with-nvmf for NVMe, the packages srp, iser, isert), or do without "
+            "it; OFED has no rdma_rxe",
+            module, module));
+    return by_hand(
+        fmt::format("rebuild {} against the loaded stack{}", module,
+                    ofed.running ? ": its headers are in /usr/src/ofa_kernel/default" : ""));
+}
+
 Finding of_refusal(Machine const& machine, std::string const& module, Refusal const& refusal) {
     std::vector<Evidence> evidence{evidence_of(*refusal.line)};
     if (refusal.other_version) {
@@ -257,13 +282,7 @@ Finding of_refusal(Machine const& machine, std::string const& module, Refusal co
             fmt::format(
                 "{} was built against another RDMA stack than the loaded one ({}): {} differs",
                 module, stack, refusal.first.symbol),
-            by_hand(module.starts_with("nv")
-                        ? "rebuild NVIDIA's modules, as gpu.install_order describes"
-                        : fmt::format("rebuild {} against the loaded stack{}", module,
-                                      ofed.running ? ": its headers are in "
-                                                     "/usr/src/ofa_kernel/default"
-                                                   : "")),
-            evidence);
+            fitting_module(machine, module, ofed), evidence);
     }
     if (refusal.udp_tunnel)
         return failed(module,
@@ -283,18 +302,48 @@ Finding of_refusal(Machine const& machine, std::string const& module, Refusal co
 
 }  // namespace
 
+namespace {
+
+// One finding for each module, though each attempt to load it has a line.
+std::vector<Finding> built_for_others(Machine const& machine) {
+    std::map<std::string, Finding> findings;
+    for (auto const& line : machine.log()->lines) {
+        auto const other = parse_other_kernel_line(line.text);
+        if (!other || !is_of_rdma(other->module)) continue;
+        std::string const module(other->module);
+        if (module_loaded(machine, module)) continue;
+        auto remedy =
+            by_hand(fmt::format("install {} for kernel {}: dkms autoinstall -k {}, or the "
+                                "package that was built for it",
+                                module, machine.release(), machine.release()));
+        if (module.starts_with("mst_"))
+            remedy.note += "; mstconfig and mlxconfig need no module for a PCI address";
+        findings.insert_or_assign(
+            module, failed(module,
+                           fmt::format("{} was built for kernel {}, but {} runs", module,
+                                       other->built_for, machine.release()),
+                           std::move(remedy), {evidence_of(line)}));
+    }
+    std::vector<Finding> all;
+    for (auto& [module, finding] : findings) all.push_back(std::move(finding));
+    return all;
+}
+
+}  // namespace
+
 std::vector<Finding> judge_symbols(Machine const& machine) {
     if (!machine.log()) return {unknown("", machine.log().error())};
-    std::vector<Finding> findings;
+    auto findings = built_for_others(machine);
     for (auto const& [module, refusal] : refusals_in(*machine.log())) {
         auto name = std::string(module);
         std::ranges::replace(name, '-', '_');
         // A module that is loaded by now has been fixed since.
         if (!module_loaded(machine, name)) findings.push_back(of_refusal(machine, name, refusal));
     }
-    return or_else(std::move(findings),
-                   ok("", fmt::format("no RDMA or GPU module was refused for its symbols in {}",
-                                      lines_read(*machine.log()))));
+    return or_else(
+        std::move(findings),
+        ok("", fmt::format("no RDMA or GPU module was refused for its symbols or its kernel in {}",
+                           lines_read(*machine.log()))));
 }
 
 }  // namespace vfmgr::checks

@@ -45,6 +45,20 @@ TEST(SymbolLine, TellsAnotherVersionFromNone) {
     EXPECT_FALSE(lacks->other_version);
 }
 
+TEST(OtherKernelLine, HasTheRelease) {
+    auto const line = parse_other_kernel_line(
+        "mst_pci: version magic '5.14.0-1.el9.x86_64 SMP preempt mod_unload modversions ' should "
+        "be "
+        "'5.14.0-2.el9.x86_64 SMP preempt mod_unload modversions '");
+    ASSERT_TRUE(line);
+    EXPECT_EQ(line->module, "mst_pci");
+    EXPECT_EQ(line->built_for, "5.14.0-1.el9.x86_64");
+    for (auto const* const other :
+         {"version magic '5.14' should be '5.15'", "a b: version magic '5.14' should be '5.15'",
+          "mst_pci: version magic '5.14'", "mst_pci: version magic 5.14 should be 5.15"})
+        EXPECT_FALSE(parse_other_kernel_line(other)) << other;
+}
+
 TEST(SymbolLine, IsNoOtherLine) {
     for (auto const line :
          {"", "a:", "a: disagrees with b", "a: disagrees about version of symbol ",
