@@ -7,6 +7,7 @@
 #include <map>
 
 #include "vfmgr/checks/host/rules.hpp"
+#include "vfmgr/machine/driver_log.hpp"
 #include "vfmgr/machine/lines.hpp"
 #include "vfmgr/machine/nic.hpp"
 
@@ -162,6 +163,34 @@ std::optional<Finding> dead_vfs_of(Machine const& machine, PciDevice const& pf, 
         std::move(evidence));
 }
 
+// VFs that failed and are gone: whoever made them has given up, and only the log is left.
+std::vector<Finding> gone_vfs(Machine const& machine) {
+    std::map<PciAddress, LogLine const*> last;
+    for (auto const& line : machine.log()->lines) {
+        auto const said = parse_device_line(line.text);
+        if (!said || find_pci(machine, said->device)) continue;
+        if (said->text.starts_with("Adding to iommu group")) last.erase(said->device);
+        if (contains(said->text, "ENABLE_HCA(0x104) timeout") ||
+            said->text.starts_with("Failed to add to iommu group"))
+            last.insert_or_assign(said->device, &line);
+    }
+    std::vector<Finding> findings;
+    for (auto const& [device, line] : last) {
+        bool const group = contains(line->text, "iommu group");
+        findings.push_back(warning(
+            to_string(device),
+            fmt::format("is gone, and could not be used while it was there: {}",
+                        group ? "it got no IOMMU group"
+                              : "the card did not enable it (ENABLE_HCA "
+                                "timed out)"),
+            by_hand("before VFs are made again: enable ARI and SR-IOV in the firmware's set-up, "
+                    "update the card's firmware, or make fewer VFs",
+                    BlastRadius::reboot),
+            {evidence_of(*line)}));
+    }
+    return findings;
+}
+
 }  // namespace
 
 std::vector<Finding> judge_sriov_resources(Machine const& machine) {
@@ -177,6 +206,8 @@ std::vector<Finding> judge_sriov_resources(Machine const& machine) {
         if (finding) findings.push_back(std::move(*finding));
     }
     if (pfs == 0) return {nothing_in(machine.pci(), "no NIC here has SR-IOV")};
+    if (machine.log())
+        for (auto& gone : gone_vfs(machine)) findings.push_back(std::move(gone));
     if (!findings.empty()) return findings;
     if (!machine.log()) return {unknown("", machine.log().error())};
     return {ok("", fmt::format("none of {} known complaints about room for VFs in {}",

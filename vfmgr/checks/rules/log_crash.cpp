@@ -23,11 +23,13 @@ constexpr auto drivers = std::to_array<std::string_view>(
 
 enum class Crash { oops, hang };
 
-// arch/*/mm/fault.c, lib/bug.c and arch/*/kernel/traps.c; kernel/hung_task.c, kernel/watchdog.c.
+// arch/*/mm/fault.c, lib/bug.c and arch/*/kernel/traps.c; kernel/panic.c, kernel/hung_task.c,
+// kernel/ watchdog.c.
 std::optional<Crash> begins(std::string_view text) {
     if (text.starts_with("BUG: ") && !contains(text, "soft lockup")) return Crash::oops;
     if (text.starts_with("kernel BUG at ") || text.starts_with("general protection fault") ||
-        text.starts_with("Oops: ") || text.starts_with("Unable to handle kernel "))
+        text.starts_with("Oops: ") || text.starts_with("Unable to handle kernel ") ||
+        text.starts_with("Kernel panic - not syncing"))
         return Crash::oops;
     if (text.starts_with("INFO: task ") && contains(text, " blocked for more than "))
         return Crash::hang;
@@ -49,19 +51,18 @@ std::string_view driver_in(std::string_view text) {
 struct FoundCrash {
     Crash kind = Crash::oops;
     LogLine const* line = nullptr;
-    LogLine const* frame = nullptr;
+    LogLine const* frame = nullptr;  // null: no frame of a driver that is known here
     std::string_view driver;
 };
 
 std::vector<FoundCrash> crashes_in(KernelLog const& log) {
     std::vector<FoundCrash> all;
-    FoundCrash now;
     std::size_t left = 0;
     for (auto const& line : log.lines) {
         if (auto const kind = begins(line.text)) {
             // "Oops:" follows the line that says why.
-            if (left > 0 && now.kind == Crash::oops && *kind == Crash::oops) continue;
-            now = {*kind, &line, nullptr, {}};
+            if (left > 0 && all.back().kind == Crash::oops && *kind == Crash::oops) continue;
+            all.push_back({*kind, &line, nullptr, {}});
             left = trace_lines_max;
         }
         if (left == 0) continue;
@@ -69,9 +70,8 @@ std::vector<FoundCrash> crashes_in(KernelLog const& log) {
         if (contains(line.text, "---[ end trace")) left = 0;
         auto const driver = driver_in(line.text);
         if (driver.empty()) continue;
-        now.frame = &line;
-        now.driver = driver;
-        all.push_back(now);
+        all.back().frame = &line;
+        all.back().driver = driver;
         left = 0;
     }
     return all;
@@ -94,18 +94,33 @@ Finding of_crash(FoundCrash const& crash, int times) {
         {evidence_of(*crash.line), evidence_of(*crash.frame)});
 }
 
+// The kernel's own code, or a driver that is not known here: nobody can say what it means for NICs.
+Finding of_other_crash(FoundCrash const& crash) {
+    return not_known("",
+                     fmt::format("{} without a frame of {} drivers that are known here: {}",
+                                 crash.kind == Crash::oops ? "the kernel crashed" : "a task hangs",
+                                 drivers.size(), crash.line->text),
+                     {evidence_of(*crash.line)});
+}
+
 }  // namespace
 
 std::vector<Finding> judge_crashes(Machine const& machine) {
     if (!machine.log()) return {unknown("", machine.log().error())};
     std::map<std::pair<std::string_view, Crash>, std::pair<FoundCrash, int>> by_driver;
+    std::optional<FoundCrash> other;
     for (auto const& crash : crashes_in(*machine.log())) {
+        if (!crash.frame) {
+            if (!other) other = crash;
+            continue;
+        }
         auto& [first, times] = by_driver[{crash.driver, crash.kind}];
         if (times++ == 0) first = crash;
     }
     std::vector<Finding> findings;
     for (auto const& [key, found] : by_driver)
         findings.push_back(of_crash(found.first, found.second));
+    if (other) findings.push_back(of_other_crash(*other));
     return or_else(std::move(findings),
                    ok("", fmt::format("no crash or hang with a frame of {} drivers in {}",
                                       drivers.size(), lines_read(*machine.log()))));
