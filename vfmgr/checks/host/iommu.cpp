@@ -19,6 +19,13 @@ bool has_table(Machine const& machine, std::string_view table) {
 constexpr std::string_view nested =
     "this machine is a VM itself: enable nested virtualisation for it on its host";
 
+Remedy load_kvm(Machine const& machine, std::string const& module) {
+    if (!module_loaded(machine, module)) return by_command("modprobe " + module);
+    return by_hand(
+        "see the kernel's log for the reason: journalctl -k --grep kvm; the firmware's "
+        "set-up may have switched virtualisation off");
+}
+
 // What gives KVM to a machine that is not x86.
 Remedy without_kvm(Machine const& machine) {
     if (is_vm(machine)) return by_hand(std::string(nested), BlastRadius::reboot);
@@ -30,13 +37,13 @@ Remedy without_kvm(Machine const& machine) {
                 "level (journalctl -k --grep 'HYP mode'); or boot a kernel with CONFIG_KVM",
                 BlastRadius::reboot);
         case Architecture::power:
-            return by_command("modprobe kvm_hv");
+            return load_kvm(machine, "kvm_hv");
         case Architecture::x86:
         case Architecture::s390:
         case Architecture::other:
             break;
     }
-    return by_command("modprobe kvm");
+    return load_kvm(machine, "kvm");
 }
 
 std::vector<Finding> judge_virtualisation(Machine const& machine) {
@@ -56,13 +63,11 @@ std::vector<Finding> judge_virtualisation(Machine const& machine) {
                                BlastRadius::reboot),
                        {{"/proc/cpuinfo", "flags without vmx and svm"}})};
     auto const module = cpu.svm ? "kvm_amd" : "kvm_intel";
-    if (!module_loaded(machine, module))
-        return {failed("", fmt::format("{} is not loaded", module),
-                       by_command(fmt::format("modprobe {}", module)), no_node)};
-    return {failed("", fmt::format("there is no /dev/kvm, though {} is loaded", module),
-                   by_hand("see the kernel's log for the reason: journalctl -k --grep kvm; the "
-                           "firmware's set-up may have switched virtualisation off"),
-                   no_node)};
+    auto const detail = fmt::format("there is no /dev/kvm, {} {}",
+                                    module_loaded(machine, module) ? "though" : "and", module);
+    return {failed(
+        "", fmt::format("{} is {}loaded", detail, module_loaded(machine, module) ? "" : "not "),
+        load_kvm(machine, module), no_node)};
 }
 
 // Names the firmware, or the hypervisor, that has the switch.

@@ -288,8 +288,11 @@ Finding judge_nic(Machine const& machine, PciDevice const& nic, bool others_can)
                   {evidence_of(machine, path)});
     auto const link = file_of(nic.address, "driver");
     if (auto const hidden = unseen(machine, link, subject)) return *hidden;
+    auto const driver = driver_of_connectx(nic);
     return failed(subject, "has no driver to create its VFs (ENOENT from sriov_numvfs)",
-                  by_command(fmt::format("modprobe {}", driver_of_connectx(nic))),
+                  module_loaded(machine, driver)
+                      ? by_hand("follow the remedy of stack.driver, which shows why")
+                      : by_command(fmt::format("modprobe {}", driver)),
                   {absence_evidence(link)});
 }
 

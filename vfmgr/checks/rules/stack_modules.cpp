@@ -95,7 +95,8 @@ std::optional<Finding> without_driver(Machine const& machine, PciDevice const& d
     auto const driver = std::string(driver_of_connectx(device));
     std::vector<Evidence> evidence{absence_evidence(link)};
     if (auto const* line = last_line_of(machine, address)) evidence.push_back(evidence_of(*line));
-    if (auto const file = blacklisted_in(machine, driver); !file.empty())
+    bool const loaded = module_loaded(machine, driver);
+    if (auto const file = blacklisted_in(machine, driver); !loaded && !file.empty())
         return failed(
             address, fmt::format("{} has no driver: {} blacklists {}", address, file, driver),
             {{fmt::format("sed -i '/^blacklist {}/d' {}", driver, file), "modprobe " + driver},
@@ -103,7 +104,7 @@ std::optional<Finding> without_driver(Machine const& machine, PciDevice const& d
             {{file, "blacklist " + driver}});
     if (auto probe = failed_probe(machine, device)) return probe;
     if (!machine.modules()) return unknown(address, machine.modules().error());
-    if (!module_loaded(machine, driver))
+    if (!loaded)
         return failed(address, fmt::format("{} has no driver: {} is not loaded", address, driver),
                       load_module(machine, driver,
                                   driver == "mlx4_core" ? "CONFIG_MLX4_CORE" : "CONFIG_MLX5_CORE"),
