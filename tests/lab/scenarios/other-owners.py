@@ -11,6 +11,7 @@ the operator does (SetSriovNumVfs: 0, then the number).
 from dataclasses import dataclass, field
 
 from vflab.added_packages import AddedPackages
+from vflab.doctor import keep_bundle
 from vflab.product import Product
 
 BOOT = "own"
@@ -199,6 +200,7 @@ class Host:
     def named_before(self, owner):
         before = self.as_seen()
         findings = [one for one in self.said_by_doctor() if owner.told in one["detail"]]
+        keep_bundle(self.lab, f"owner {owner.name}")
         if self.lab.check(findings, f"{owner.name}: doctor says {self.said_by_doctor()}"):
             self.lab.step(f"doctor: {findings[0]['detail']}")
         self.lab.check_equal(before, (2, 100), f"{owner.name}: VFs, VLAN of VF 0 before the strike")

@@ -1,7 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """doctor's findings about the emulated host that are new since the host was well."""
 
+import os
+from pathlib import Path
+
 REMEDY_SECONDS = 600  # installing a package is slow on an emulated CPU
+
+
+def keep_bundle(lab, name):
+    """Saves what doctor reads of the host now, if VFMGR_LAB_BUNDLES names a folder for it.
+
+    That is how the checks' recordings of the lab are made: each trouble's becomes a bundle of
+    tests/fixtures/bundles, which nothing makes anew by itself.
+    """
+    folder = os.environ.get("VFMGR_LAB_BUNDLES")
+    if not folder:
+        return
+    lab.vfctl("support-bundle", "/run/kept.json")
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    lab.host.copy_out("/run/kept.json", Path(folder) / f"{name.replace(' ', '-')}.json")
+    lab.host.run("rm /run/kept.json")
 
 
 class Doctor:
@@ -10,6 +28,7 @@ class Doctor:
         self.lab = lab
         self.after_boot = after_boot
         self.well = self.bad()
+        keep_bundle(lab, "well")
 
     def report(self, *options):
         return self.lab.vfctl("doctor", *options, "-o", "json", check=False).json()
@@ -28,6 +47,7 @@ class Doctor:
         found = self.new()
         rules = [one["rule"] for one in found]
         self.lab.check(rules[:1] == [rule], f"{name}: {rule} should be first of {rules}")
+        keep_bundle(self.lab, name)
         return found[0] if rules[:1] == [rule] else None
 
     def remedy(self, name, finding):

@@ -190,8 +190,20 @@ std::vector<Finding> judge_firmware(Machine const& machine) {
             findings.push_back(judge_settings(machine, *card, *firmware));
             continue;
         }
-        auto finding = unknown(subject, firmware.error());
         auto const complaint = firmware_complaint(machine, card->address);
+        auto const total = card->total_vfs().value_or(0);
+        // What the kernel found in the card's SR-IOV capability is what its firmware allows now.
+        if (firmware.error().absent() && total > 0) {
+            findings.push_back(
+                ok(subject,
+                   fmt::format("SR-IOV is on now, with up to {} VFs; what will change with the "
+                               "card's next reset can't be read: neither mstconfig (in the package "
+                               "mstflint) nor mlxconfig is installed",
+                               total),
+                   {evidence_of(machine, file_of(card->address, "sriov_totalvfs"))}));
+            continue;
+        }
+        auto finding = unknown(subject, firmware.error());
         if (!complaint.empty())
             finding.detail = fmt::format("{} reported: {}", firmware_tool(machine), complaint);
         else if (firmware.error().absent())
@@ -204,9 +216,8 @@ std::vector<Finding> judge_firmware(Machine const& machine) {
             finding.detail +=
                 "; the kernel is locked down (Secure Boot), which keeps tools away from the card's "
                 "registers";
-        if (card->total_vfs().value_or(0) > 0)
-            finding.detail +=
-                fmt::format("; SR-IOV is on nevertheless, with up to {} VFs", *card->total_vfs());
+        if (total > 0)
+            finding.detail += fmt::format("; SR-IOV is on nevertheless, with up to {} VFs", total);
         findings.push_back(std::move(finding));
     }
     return or_else(std::move(findings), nothing_in(machine.pci(), "there is no ConnectX"));

@@ -104,6 +104,20 @@ TEST(Rules, FireSomewhereAndAreContentSomewhere) {
     }
 }
 
+// To be safe by saying "unknown" of everything is no way out.
+TEST(Rules, KnowMostOfAMachineThatWasReadWhole) {
+    constexpr std::size_t percent_max = 5, percent = 100;
+    for (auto const* const name :
+         {"lab-host", "lab-guest", "guest-vf", "firmware-pending", "secure-boot-lockdown",
+          "gpu-host-ofed", "roce-host", "small-intel", "softroce-control-plane", "h100-class"}) {
+        auto const findings = report_on(document_of(name)).findings;
+        auto const unknown = static_cast<std::size_t>(
+            std::ranges::count(findings, CheckResult::unknown, &Finding::result));
+        EXPECT_LE(unknown * percent, findings.size() * percent_max)
+            << name << ": " << unknown << " of " << findings.size();
+    }
+}
+
 // What was not collected yields no finding: a bundle may be from an older version, or made by hand.
 TEST(Rules, ClaimNothingOfAMachineThatNobodyLookedAt) {
     for (auto const machine : {CheckedMachine::host, CheckedMachine::guest}) {
