@@ -30,11 +30,11 @@ constexpr auto explanations = std::to_array<Explanation>({
     {"sriov.firmware", {"sriov.capable", "sriov.resources"}},
     {"stack.secure_boot", {"stack.driver", "stack.core", "gpu.driver", "gpu.peermem"}},
     {"stack.dkms", {"stack.driver", "stack.symbols", "gpu.driver", "gpu.peermem"}},
+    {"gpu.install_order", {"stack.symbols", "gpu.peermem"}},
     {"stack.symbols", {"stack.driver", "stack.core", "gpu.peermem", "soft_rdma.module"}},
     {"stack.driver", {"stack.core", "port.", "sriov.capable", "soft_rdma.link"}},
     {"stack.core", {"port.", "soft_rdma.link"}},
     {"gpu.driver", {"gpu.peermem", "gpu.dmabuf", "gpu.topology"}},
-    {"gpu.install_order", {"gpu.peermem"}},
     {"port.pf_down", {"port.state", "port.subnet_manager", "port.gids"}},
     {"port.cable", {"port.state", "port.speed"}},
     {"port.state", {"port.gids", "port.mtu"}},
@@ -61,6 +61,18 @@ bool is_driven_by(Machine const& machine, std::string_view subject, std::string_
     auto const& bound = device->driver.peek();
     // mlx5_ib is the other half of mlx5_core.
     return !bound || driver.substr(0, driver.find('_')) == bound->substr(0, bound->find('_'));
+}
+
+// A module explains what it does itself: rdma_rxe that was refused is no reason for GPUs.
+bool is_about_module(std::string_view module, Finding const& effect) {
+    bool const of_gpu = module.starts_with("nv") || module == "gdrdrv";
+    if (effect.rule.starts_with("gpu.") || effect.subject.starts_with("nv")) return of_gpu;
+    if (effect.subject.starts_with("mst_")) return module.starts_with("kernel-mft");
+    bool const soft = module == "rdma_rxe" || module == "siw";
+    if (effect.rule == "soft_rdma.module") return soft;
+    constexpr auto of_nics = std::to_array<std::string_view>({"mlx", "mlnx", "ib_", "rdma_"});
+    return !soft &&
+           std::ranges::any_of(of_nics, [&](auto const name) { return module.starts_with(name); });
 }
 
 // A driver that crashed or hangs keeps its locks: what binds its devices again never ends.
@@ -91,6 +103,9 @@ void explain(Machine const& machine, Relatives const& relatives, std::vector<Fin
         if (finding.rule == "log.crash" && finding.result == CheckResult::failed)
             forbid_binding(finding, findings);
     auto const about_the_same = [&](Finding const& cause, Finding const& effect) {
+        if (cause.rule == "gpu.install_order") return is_about_module("nvidia", effect);
+        if (cause.rule == "stack.symbols" || cause.rule == "stack.dkms")
+            return is_about_module(cause.subject, effect);
         if (cause.subject.empty() || effect.subject.empty()) return true;
         if (cause.rule == "log.crash") return is_driven_by(machine, effect.subject, cause.subject);
         return relatives.related(cause.subject, effect.subject);

@@ -114,5 +114,20 @@ TEST_F(Explain, ACrashForbidsToBindAgain) {
     EXPECT_THAT(found[1].remedy->commands, testing::ElementsAre("ip link set dev x up"));
 }
 
+TEST_F(Explain, AModuleExplainsOnlyWhatItDoes) {
+    auto const found =
+        explained({made("stack.symbols", "rdma_rxe"), made("stack.symbols", "nvidia_peermem"),
+                   made("stack.dkms", "kernel-mft-dkms"), made("gpu.install_order", ""),
+                   made("gpu.peermem", ""), made("soft_rdma.module", "rdma_rxe"),
+                   made("stack.driver", "0000:18:00.0")});
+    std::map<std::string, std::string> causes;
+    for (auto const& finding : found) causes[name_of(finding)] = finding.caused_by.value_or("");
+    EXPECT_EQ(causes["gpu.peermem"], "gpu.install_order");
+    EXPECT_EQ(causes["stack.symbols nvidia_peermem"], "gpu.install_order");
+    EXPECT_EQ(causes["soft_rdma.module rdma_rxe"], "stack.symbols rdma_rxe");
+    EXPECT_EQ(causes["stack.driver 0000:18:00.0"], "");
+    EXPECT_EQ(causes["stack.symbols rdma_rxe"], "");
+}
+
 }  // namespace
 }  // namespace vfmgr::checks
