@@ -230,9 +230,12 @@ TEST(GeneratedForms, LogLinesInAllForms) {
             auto const log = parse_kernel_log(written);
             ASSERT_EQ(log.lines.size(), 1U) << form.what << ": " << written;
             EXPECT_EQ(log.lines[0].text, text) << form.what;
-            if (form.shows_level) EXPECT_EQ(log.lines[0].level, level) << form.what;
-            if (form.shows_seconds)
+            if (form.shows_level) {
+                EXPECT_EQ(log.lines[0].level, level) << form.what;
+            }
+            if (form.shows_seconds) {
                 EXPECT_NEAR(log.lines[0].seconds, std::stod(seconds), 1e-6) << form.what;
+            }
         }
 }
 
