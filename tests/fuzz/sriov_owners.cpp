@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "vfmgr/checks/host/sriov_owner_lines.hpp"
 #include "vfmgr/checks/host/sriov_owners.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
@@ -32,5 +33,8 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
                                      of.pci.size() + of.ibdevs.size() ==
                                  0));
         }
+    // Which devices a file of systemd is for: nothing that its text does not have.
+    if (auto const match = parse_match(text))
+        for (auto const& name : match->netdevs) require(text.find(name) != text.npos);
     return 0;
 }
