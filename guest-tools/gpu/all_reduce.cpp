@@ -224,9 +224,9 @@ class Clique {
                                float found) const {
         constexpr auto poison = std::to_integer<std::uint32_t>(verify::poison_byte) * 0x01010101U;
         auto const sum = values.sum(element);
-        auto const text = std::bit_cast<std::uint32_t>(found) == poison
-                              ? "was never written"
-                              : fmt::format("is {} instead of {}", found, sum);
+        auto text = std::bit_cast<std::uint32_t>(found) == poison
+                        ? "was never written"
+                        : fmt::format("is {} instead of {}", found, sum);
         for (std::uint32_t rank = 0; rank < values.ranks; ++rank)
             if (static_cast<float>(sum - values.of(rank, element)) == found)
                 return fmt::format("{}, which is the sum without the values of GPU {}", text,
