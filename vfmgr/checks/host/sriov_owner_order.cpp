@@ -24,8 +24,10 @@ std::optional<NetworkFile> file_at(std::string_view path) {
         if (path.starts_with(folders[i])) {
             auto const name = path.substr(folders[i].size());
             // "20-vfs.link.d/more.conf" is a part of 20-vfs.link.
-            auto const drop_in = name.find(".d/");
-            return NetworkFile{name.substr(0, drop_in), i};
+            auto const stem = name.substr(0, name.find(".d/"));
+            // "vfs.d/more.conf" belongs to no file.
+            if (stem.find('.') == stem.npos) return std::nullopt;
+            return NetworkFile{stem, i};
         }
     return std::nullopt;
 }
@@ -52,6 +54,7 @@ Known<bool> is_overridden(Machine const& machine, std::string_view path,
         for (auto const& [other_path, fact] : facts.files) {
             if (!matches(pattern, other_path)) continue;
             auto const other = file_at(other_path);
+            if (!other) continue;
             if (other->name == own->name && other->folder < own->folder) return true;
             if (other->name >= own->name) continue;
             if (fact.error != 0)

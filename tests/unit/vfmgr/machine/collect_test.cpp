@@ -107,6 +107,14 @@ TEST(Collect, NamesOwnersWhoseServiceCouldNotBeAskedFor) {
     EXPECT_EQ(owners_of(read_machine(facts), {{"ens1"}, {}, {}, {}, {}}).size(), 2U);
 }
 
+// "vfs.d" belongs to no file, so that systemd reads nothing in it.
+TEST(Collect, ReadsFoldersThatBelongToNoFileOfSystemd) {
+    Tree tree;
+    tree.write("etc/systemd/network/vfs.d/a.conf", "[Match]\nName=ens1\n[SR-IOV]\n");
+    auto const facts = collect_owners(tree.root());
+    EXPECT_EQ(owners_of(read_machine(facts), {{"ens1"}, {}, {}, {}, {}}).size(), 1U);
+}
+
 TEST(Collect, KeepsEachLineOnceAndInItsOrder) {
     Tree tree;
     tree.write("proc/sys/kernel/osrelease", "6.1.0\n");
