@@ -14,10 +14,9 @@
 namespace vfmgr::guest::gpu {
 namespace {
 
+using checks::branch_with_peermem;
 using checks::Machine;
 using checks::module_loaded;
-
-constexpr int branch_with_peermem = 470;
 
 PeermemPlan nothing(std::string module, std::string reason) {
     PeermemPlan plan;

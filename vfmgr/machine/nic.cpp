@@ -19,13 +19,19 @@ namespace vfmgr::checks {
 namespace {
 
 constexpr std::array<std::string_view, 2> firmware_tools{"mstconfig", "mlxconfig"};
-constexpr std::size_t short_address = std::string_view("3b:00.0").size();
 
 CommandFact const* firmware_answer(Machine const& machine, PciAddress const& function) {
     for (auto const tool : firmware_tools)
         if (auto const answer = machine.facts.command(firmware_query(tool, function)))
             return *answer;
     return nullptr;
+}
+
+// Tools that are given an address print it, some without the domain. The functions of a card share
+// its settings.
+bool is_of_another_card(FirmwareConfiguration const& answer, PciAddress const& function) {
+    auto const answered = PciAddress::parse(answer.device);
+    return answered && !share_slot(*answered, function);
 }
 
 }  // namespace
@@ -80,21 +86,16 @@ Known<FirmwareConfiguration> firmware_of(Machine const& machine, PciAddress cons
     if (!answer) return tl::unexpected(machine.facts.command(query).error());
     auto configuration = parse_firmware_configuration(answer->out);
     if (configuration.parameters.empty()) return tl::unexpected(Unknown{query, EIO});
-    // Tools that are given an address print it, some without the domain. The functions of a card
-    // share its settings.
-    auto const answered = PciAddress::parse(configuration.device.size() == short_address
-                                                ? "0000:" + configuration.device
-                                                : configuration.device);
-    if (answered && !share_slot(*answered, function)) return tl::unexpected(Unknown{query, EXDEV});
+    if (is_of_another_card(configuration, function)) return tl::unexpected(Unknown{query, EXDEV});
     return configuration;
 }
 
 std::string firmware_complaint(Machine const& machine, PciAddress const& function) {
     auto const* const answer = firmware_answer(machine, function);
     if (!answer) return {};
-    if (auto const known = firmware_of(machine, function); !known && known.error().error == EXDEV)
-        return "the answer is about another card, " +
-               parse_firmware_configuration(answer->out).device;
+    if (auto const read = parse_firmware_configuration(answer->out);
+        is_of_another_card(read, function))
+        return "the answer is about another card, " + read.device;
     auto text = answer->err.empty() ? answer->out : answer->err;
     text.erase(text.find_last_not_of(" \n") + 1);
     std::ranges::replace(text, '\n', ' ');

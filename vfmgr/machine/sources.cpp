@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 2> vf_counts{"sriov_numvfs", "mlx5_num_vf
 constexpr std::array<std::string_view, 3> makers{"sriov", "mlx5_num_vfs", "rdma link add"};
 constexpr std::array<std::string_view, 5> unit_secrets{"Environment", "PassEnvironment",
                                                        "SetCredential", "LoadCredential", "#"};
-// Of a network of libvirt, only what says whose VFs it hands out; OpenStack's files hold passwords.
+// Keeps from libvirt's network only which VFs it hands out. OpenStack's files hold passwords.
 constexpr std::array<std::string_view, 4> hostdev_network{"<name>", "<forward ", "<pf ",
                                                           "<address type='pci'"};
 constexpr std::array<std::string_view, 1> neutron{"physical_device_mappings"};

@@ -63,11 +63,9 @@ std::vector<Finding> judge_virtualisation(Machine const& machine) {
                                BlastRadius::reboot),
                        {{"/proc/cpuinfo", "flags without vmx and svm"}})};
     auto const module = cpu.svm ? "kvm_amd" : "kvm_intel";
-    auto const detail = fmt::format("there is no /dev/kvm, {} {}",
-                                    module_loaded(machine, module) ? "though" : "and", module);
-    return {failed(
-        "", fmt::format("{} is {}loaded", detail, module_loaded(machine, module) ? "" : "not "),
-        load_kvm(machine, module), no_node)};
+    auto const state = module_loaded(machine, module) ? fmt::format("though {} is loaded", module)
+                                                      : fmt::format("and {} is not loaded", module);
+    return {failed("", "there is no /dev/kvm, " + state, load_kvm(machine, module), no_node)};
 }
 
 // Names the firmware, or the hypervisor, that has the switch.

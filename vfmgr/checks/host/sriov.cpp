@@ -181,6 +181,9 @@ Finding judge_settings(Machine const& machine, PciDevice const& card,
     return partly_read(machine, card, firmware, std::move(summary));
 }
 
+constexpr std::string_view no_tool =
+    "neither mstconfig (in the package mstflint) nor mlxconfig is installed";
+
 std::vector<Finding> judge_firmware(Machine const& machine) {
     std::vector<Finding> findings;
     for (auto const* card : connectx_cards(machine)) {
@@ -197,9 +200,8 @@ std::vector<Finding> judge_firmware(Machine const& machine) {
             findings.push_back(
                 ok(subject,
                    fmt::format("SR-IOV is on now, with up to {} VFs; what will change with the "
-                               "card's next reset can't be read: neither mstconfig (in the package "
-                               "mstflint) nor mlxconfig is installed",
-                               total),
+                               "card's next reset can't be read: {}",
+                               total, no_tool),
                    {evidence_of(machine, file_of(card->address, "sriov_totalvfs"))}));
             continue;
         }
@@ -207,8 +209,7 @@ std::vector<Finding> judge_firmware(Machine const& machine) {
         if (!complaint.empty())
             finding.detail = fmt::format("{} reported: {}", firmware_tool(machine), complaint);
         else if (firmware.error().absent())
-            finding.detail =
-                "neither mstconfig (in the package mstflint) nor mlxconfig is installed";
+            finding.detail = no_tool;
         auto const lockdown = machine.facts.text("/sys/kernel/security/lockdown").value_or("");
         bool const locked =
             contains(lockdown, "[integrity]") || contains(lockdown, "[confidentiality]");

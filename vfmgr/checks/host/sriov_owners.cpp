@@ -244,11 +244,9 @@ Finding two_owners(Machine const& machine, FoundOwner const& found, PciDevice co
     auto const subject = pf ? to_string(pf->address) : std::string();
     auto const of = pf ? fmt::format(" of {}", name_of(machine, *pf)) : std::string();
     // Whether it runs could not be asked; a file of /run shows that it has run since boot.
-    if (!service_of(found.owner.kind).empty() && !found.path.starts_with("/run/"))
-        if (auto hidden = nothing_in(machine.units(), {}); hidden.result == CheckResult::unknown) {
-            hidden.subject = subject;
-            return hidden;
-        }
+    bool const by_service =
+        !service_of(found.owner.kind).empty() && !found.path.starts_with("/run/");
+    if (by_service && !machine.units()) return unknown(subject, machine.units().error());
     return warning(subject, fmt::format("{}{}, in addition to vfmgr", sentence_of(found), of),
                    give_up(found), {{found.path, found.owner.line}});
 }

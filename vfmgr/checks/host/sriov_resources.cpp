@@ -39,6 +39,9 @@ constexpr std::array shortages{
              "enable ARI in the firmware's set-up, and update the card's firmware", ""},
 };
 
+constexpr std::string_view not_enabled = "ENABLE_HCA(0x104) timeout";
+constexpr std::string_view no_group = "Failed to add to iommu group";
+
 // Lines about a function have its address, as "0000:3b:00.0: " or "0000:3b:00.0 ens1: ".
 bool is_about(LogLine const& line, std::string const& address) {
     auto const at = line.text.find(address);
@@ -118,12 +121,11 @@ std::optional<DeadVf> why_dead(Machine const& machine, PciDevice const& vf, bool
     if (configuration && !configuration->answers)
         return DeadVf{"does not answer", {folder + "/config", "all ones"}};
     bool const in_use = vf.driver() && !on_vfio(vf);
-    if (auto const* line = last_about(machine, address, "ENABLE_HCA(0x104) timeout");
-        line && !in_use)
+    if (auto const* line = last_about(machine, address, not_enabled); line && !in_use)
         return DeadVf{"was not enabled by the card (ENABLE_HCA timed out)", evidence_of(*line)};
     if (!groups || vf.iommu_group() || unseen(machine, folder + "/iommu_group"))
         return std::nullopt;
-    auto const* const line = last_about(machine, address, "Failed to add to iommu group");
+    auto const* const line = last_about(machine, address, no_group);
     return DeadVf{"has no IOMMU group, so it can't be attached",
                   line ? evidence_of(*line) : absence_evidence(folder + "/iommu_group")};
 }
@@ -167,16 +169,18 @@ std::optional<Finding> dead_vfs_of(Machine const& machine, PciDevice const& pf, 
 std::vector<Finding> gone_vfs(Machine const& machine) {
     std::map<PciAddress, LogLine const*> last;
     for (auto const& line : machine.log()->lines) {
+        bool const failed = contains(line.text, not_enabled) || contains(line.text, no_group);
+        if (!failed && !contains(line.text, "Adding to iommu group")) continue;
         auto const said = parse_device_line(line.text);
         if (!said || find_pci(machine, said->device)) continue;
-        if (said->text.starts_with("Adding to iommu group")) last.erase(said->device);
-        if (contains(said->text, "ENABLE_HCA(0x104) timeout") ||
-            said->text.starts_with("Failed to add to iommu group"))
+        if (failed)
             last.insert_or_assign(said->device, &line);
+        else
+            last.erase(said->device);
     }
     std::vector<Finding> findings;
     for (auto const& [device, line] : last) {
-        bool const group = contains(line->text, "iommu group");
+        bool const group = contains(line->text, no_group);
         findings.push_back(warning(
             to_string(device),
             fmt::format("is gone, and could not be used while it was there: {}",

@@ -23,8 +23,8 @@ constexpr auto drivers = std::to_array<std::string_view>(
 
 enum class Crash { oops, hang };
 
-// arch/*/mm/fault.c, lib/bug.c and arch/*/kernel/traps.c; kernel/panic.c, kernel/hung_task.c,
-// kernel/ watchdog.c.
+// arch/*/mm/fault.c, lib/bug.c and arch/*/kernel/traps.c; kernel/panic.c, kernel/hung_task.c
+// and kernel/watchdog.c.
 std::optional<Crash> begins(std::string_view text) {
     if (text.starts_with("BUG: ") && !contains(text, "soft lockup")) return Crash::oops;
     if (text.starts_with("kernel BUG at ") || text.starts_with("general protection fault") ||

@@ -15,6 +15,11 @@ constexpr auto other_module = "use a module or cable that the NIC's vendor suppo
 constexpr auto cool = "improve the airflow at the slot";
 constexpr auto room_for_vfs =
     "enable Above 4G Decoding and SR-IOV in the firmware's set-up, or boot with pci=realloc";
+constexpr auto in_safe_mode =
+    "it is in Safe Mode, without SR-IOV and RDMA: its DDP package was not loaded";
+constexpr auto install_ddp =
+    "install the package with intel/ice/ddp/ice.pkg (firmware-misc-nonfree, linux-firmware), then "
+    "reboot";
 constexpr auto pf_up = "set the PF up before its VFs are used: ip link set dev PF up";
 
 constexpr std::array messages{
@@ -58,10 +63,7 @@ constexpr std::array messages{
     LogMessage{"i40e", "Failed to enable SR-IOV", Weight::failed, "its VFs could not be made",
                room_for_vfs, "net/ethernet/intel/i40e/i40e_virtchnl_pf.c"},
     // Intel's 800 series.
-    LogMessage{"ice", "Entering Safe Mode", Weight::failed,
-               "it is in Safe Mode, without SR-IOV and RDMA: its DDP package was not loaded",
-               "install the package with intel/ice/ddp/ice.pkg (firmware-misc-nonfree, "
-               "linux-firmware), then reboot",
+    LogMessage{"ice", "Entering Safe Mode", Weight::failed, in_safe_mode, install_ddp,
                "net/ethernet/intel/ice/ice_main.c"},
     LogMessage{"ice", "Entering safe mode", Weight::failed,
                "it is in Safe Mode, without SR-IOV and RDMA: its firmware does not fit its DDP "
@@ -77,10 +79,7 @@ constexpr std::array messages{
                "it has no RDMA: its driver could not prepare it",
                "reload irdma, and see the lines before it: journalctl -k",
                "net/ethernet/intel/ice/ice_main.c"},
-    LogMessage{"ice", "Device is in Safe Mode", Weight::failed,
-               "it is in Safe Mode, without SR-IOV and RDMA: its DDP package was not loaded",
-               "install the package with intel/ice/ddp/ice.pkg (firmware-misc-nonfree, "
-               "linux-firmware), then reboot",
+    LogMessage{"ice", "Device is in Safe Mode", Weight::failed, in_safe_mode, install_ddp,
                "net/ethernet/intel/ice/ice_sriov.c"},
     LogMessage{"ice", "Firmware recovery mode detected", Weight::failed,
                "the firmware is in recovery mode, without SR-IOV", update_firmware,
