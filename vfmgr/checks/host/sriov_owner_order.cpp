@@ -39,6 +39,18 @@ bool surely_applies(std::string_view text, DeviceSelector const& device) {
     return match && !match->any() && means(*match, device);
 }
 
+bool replaces(NetworkFile const& one, NetworkFile const& other) {
+    return one.name == other.name && one.folder < other.folder;
+}
+
+bool is_replaced(Facts const& facts, NetworkFile const& file) {
+    return std::ranges::any_of(facts.files, [&](auto const& one) {
+        auto const other = file_at(one.first);
+        // A drop-in adds to a file, and replaces none.
+        return other && one.first.ends_with(other->name) && replaces(*other, file);
+    });
+}
+
 }  // namespace
 
 Known<bool> is_overridden(Machine const& machine, std::string_view path,
@@ -55,8 +67,8 @@ Known<bool> is_overridden(Machine const& machine, std::string_view path,
             if (!matches(pattern, other_path)) continue;
             auto const other = file_at(other_path);
             if (!other) continue;
-            if (other->name == own->name && other->folder < own->folder) return true;
-            if (other->name >= own->name) continue;
+            if (replaces(*other, *own)) return true;
+            if (other->name >= own->name || is_replaced(facts, *other)) continue;
             if (fact.error != 0)
                 overridden = tl::unexpected(Unknown{other_path, fact.error});
             else if (surely_applies(fact.bytes, device))
