@@ -107,6 +107,7 @@ void explain(Machine const& machine, Relatives const& relatives, std::vector<Fin
         if (cause.rule == "stack.symbols" || cause.rule == "stack.dkms")
             return is_about_module(cause.subject, effect);
         if (cause.subject.empty() || effect.subject.empty()) return true;
+        if (effect.rule == "log.crash") return is_driven_by(machine, cause.subject, effect.subject);
         if (cause.rule == "log.crash") return is_driven_by(machine, effect.subject, cause.subject);
         return relatives.related(cause.subject, effect.subject);
     };

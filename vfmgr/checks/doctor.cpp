@@ -68,7 +68,8 @@ std::vector<std::string> holders_of(Machine const& machine) {
     if (machine.kind == CheckedMachine::guest) return {};
     if (!machine.vfio_holders() && has_no_vfio_devices(machine)) return {};
     if (!machine.vfio_holders())
-        return {fmt::format("unknown: {}", to_string(machine.vfio_holders().error()))};
+        return {fmt::format("any VM that has some; which do is unknown: {}",
+                            to_string(machine.vfio_holders().error()))};
     std::set<std::string> names;
     for (auto const& holding : *machine.vfio_holders())
         names.insert(holding.vm.empty() ? "process " + holding.process : holding.vm);

@@ -270,6 +270,14 @@ std::optional<Unknown> unseen(Machine const& machine) {
     return std::nullopt;
 }
 
+std::string no_owner(Machine const& machine) {
+    std::size_t files = 0;
+    for (auto const& source : owner_sources) files += machine.facts.files(source.pattern).size();
+    if (files == 0) return "no program that is known to create or change VFs has a file here";
+    return fmt::format("no known setting that creates or changes VFs in {} of other programs",
+                       files == 1 ? std::string("the one file") : fmt::format("{} files", files));
+}
+
 }  // namespace
 
 std::vector<Finding> judge_sriov_owner(Machine const& machine) {
@@ -289,7 +297,7 @@ std::vector<Finding> judge_sriov_owner(Machine const& machine) {
                 findings.push_back(std::move(*finding));
     }
     if (auto const hidden = unseen(machine)) findings.push_back(unknown("", *hidden));
-    return or_else(std::move(findings), ok("", "no other program creates or changes VFs"));
+    return or_else(std::move(findings), ok("", no_owner(machine)));
 }
 
 }  // namespace vfmgr::checks

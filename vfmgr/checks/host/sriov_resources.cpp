@@ -7,6 +7,7 @@
 #include <map>
 
 #include "vfmgr/checks/host/rules.hpp"
+#include "vfmgr/checks/rules/log.hpp"
 #include "vfmgr/machine/driver_log.hpp"
 #include "vfmgr/machine/lines.hpp"
 #include "vfmgr/machine/nic.hpp"
@@ -183,10 +184,11 @@ std::vector<Finding> gone_vfs(Machine const& machine) {
         bool const group = contains(line->text, no_group);
         findings.push_back(warning(
             to_string(device),
-            fmt::format("is gone, and could not be used while it was there: {}",
+            fmt::format("{}: {}",
+                        machine.pci() ? "is gone, and could not be used while it was there"
+                                      : "could not be used",
                         group ? "it got no IOMMU group"
-                              : "the card did not enable it (ENABLE_HCA "
-                                "timed out)"),
+                              : "the card did not enable it (ENABLE_HCA timed out)"),
             by_hand("before VFs are made again: enable ARI and SR-IOV in the firmware's set-up, "
                     "update the card's firmware, or make fewer VFs",
                     BlastRadius::reboot),
@@ -198,6 +200,18 @@ std::vector<Finding> gone_vfs(Machine const& machine) {
 }  // namespace
 
 std::vector<Finding> judge_sriov_resources(Machine const& machine) {
+    if (!machine.pci() && machine.log()) {
+        auto findings = judge_logged_nics(machine, [&](PciDevice const& nic) {
+            auto shortage = shortage_of(machine, nic);
+            if (!shortage) return std::vector<Finding>();
+            // It may have VFs by now.
+            shortage->result = CheckResult::warning;
+            shortage->detail = "when VFs were last requested: " + shortage->detail;
+            return std::vector{std::move(*shortage)};
+        });
+        for (auto& gone : gone_vfs(machine)) findings.push_back(std::move(gone));
+        return findings;
+    }
     auto const iommu = machine.facts.names("/sys/kernel/iommu_groups");
     bool const groups = iommu && !iommu->empty();
     std::vector<Finding> findings;

@@ -154,15 +154,17 @@ std::vector<Finding> judge_nic_log(Machine const& machine) {
         std::move(findings),
         own_connectx(machine).empty()
             ? not_applicable("this machine uses no ConnectX NIC")
-            : ok("", fmt::format("no fault of a ConnectX's firmware, module or power in {}",
-                                 lines_read(*machine.log()))));
+            : ok("", fmt::format(
+                         "no known complaint about a ConnectX's firmware, module or power in {}",
+                         lines_read(*machine.log()))));
 }
 
 // Returns the only device of that address; without a domain, in any domain.
-PciDevice const* device_of(Machine const& machine, IommuFault const& fault) {
-    if (fault.domain_known) return find_pci(machine, fault.device);
+PciDevice const* device_of(std::vector<PciDevice> const& devices, IommuFault const& fault) {
     PciDevice const* found = nullptr;
-    for (auto const& device : *machine.pci()) {
+    for (auto const& device : devices) {
+        if (fault.domain_known && device.address == fault.device) return &device;
+        if (fault.domain_known) continue;
         auto address = device.address;
         address.domain = fault.device.domain;
         if (address != fault.device) continue;
@@ -170,6 +172,20 @@ PciDevice const* device_of(Machine const& machine, IommuFault const& fault) {
         found = &device;
     }
     return found;
+}
+
+// NICs, and what a VM had.
+std::vector<PciDevice> logged_devices(KernelLog const& log) {
+    auto devices = logged_nics(log);
+    for (auto const& line : log.lines) {
+        auto const of = parse_device_line(line.text);
+        if (!of || !contains(of->driver, "vfio") ||
+            std::ranges::find(devices, of->device, &PciDevice::address) != devices.end())
+            continue;
+        devices.emplace_back().address = of->device;
+        devices.back().driver = std::optional(std::string(of->driver));
+    }
+    return devices;
 }
 
 Remedy for_fault(Machine const& machine, PciDevice const& device) {
@@ -190,12 +206,14 @@ Remedy for_fault(Machine const& machine, PciDevice const& device) {
 
 std::vector<Finding> judge_iommu_faults(Machine const& machine) {
     if (!machine.log()) return {unknown("", machine.log().error())};
-    if (!machine.pci()) return {unknown("", machine.pci().error())};
+    auto const logged = machine.pci() ? std::vector<PciDevice>() : logged_devices(*machine.log());
+    auto const& devices = machine.pci() ? *machine.pci() : logged;
     std::map<PciDevice const*, Complaint> by_device;
     for (auto const& line : machine.log()->lines) {
         auto const fault = parse_iommu_fault(line.text);
-        auto const* const device = fault ? device_of(machine, *fault) : nullptr;
-        if (!device || (!is_network(*device) && !is_nvidia_gpu(*device))) continue;
+        auto const* const device = fault ? device_of(devices, *fault) : nullptr;
+        if (!device) continue;
+        if (machine.pci() && !is_network(*device) && !is_nvidia_gpu(*device)) continue;
         by_device[device].add(line);
     }
     std::vector<Finding> findings;
@@ -206,9 +224,12 @@ std::vector<Finding> judge_iommu_faults(Machine const& machine) {
                         faults.lines == 1 ? "" : "s", to_string(device->address),
                         parse_iommu_fault(faults.line->text)->address),
             for_fault(machine, *device), {evidence_of(*faults.line)}));
-    return or_else(std::move(findings),
-                   ok("", fmt::format("no DMA of a NIC or GPU that AMD-Vi or DMAR blocked in {}",
-                                      lines_read(*machine.log()))));
+    if (!machine.pci()) findings.push_back(unknown("", machine.pci().error()));
+    return or_else(
+        std::move(findings),
+        ok("", fmt::format(
+                   "no known message about a NIC's or GPU's DMA that AMD-Vi or DMAR blocked in {}",
+                   lines_read(*machine.log()))));
 }
 
 std::vector<Finding> judge_peermem_log(Machine const& machine) {
@@ -228,7 +249,8 @@ std::vector<Finding> judge_peermem_log(Machine const& machine) {
             {evidence_of(*complaint.line)})};
     if (!module_loaded(machine, "nvidia_peermem"))
         return {not_applicable("nvidia_peermem is not loaded")};
-    return {ok("", fmt::format("no fault of nvidia-peermem in {}", lines_read(*machine.log())))};
+    return {ok(
+        "", fmt::format("no known complaint of nvidia-peermem in {}", lines_read(*machine.log())))};
 }
 
 }  // namespace

@@ -14,14 +14,14 @@ namespace {
 
 constexpr std::size_t trace_lines_max = 80;
 
-constexpr auto drivers = std::to_array<std::string_view>(
-    {"mlx5_core",     "mlx5_ib",   "mlx4_core",     "mlx4_ib",  "mlx4_en",
-     "ib_core",       "ib_uverbs", "rdma_cm",       "ib_ipoib", "rdma_rxe",
-     "siw",           "i40e",      "iavf",          "ice",      "irdma",
-     "ixgbe",         "ixgbevf",   "bnxt_en",       "bnxt_re",  "vfio_pci",
-     "vfio_pci_core", "vfio",      "mlx5_vfio_pci", "nvidia",   "nvidia_peermem"});
+// Modules of NICs, of RDMA, of VFIO and of NVIDIA's GPUs.
+constexpr std::string_view drivers =
+    " mlx5_core mlx5_ib mlx4_core mlx4_ib mlx4_en i40e iavf ice irdma ixgbe ixgbevf igb igbvf "
+    "bnxt_en bnxt_re qed qede qedr cxgb4 iw_cxgb4 ena efa mana mana_ib ib_core ib_uverbs ib_cm "
+    "iw_cm rdma_cm rdma_ucm ib_umad ib_ipoib rdma_rxe siw vfio vfio_pci vfio_pci_core "
+    "vfio_iommu_type1 mlx5_vfio_pci nvidia nvidia_uvm nvidia_peermem nv_peer_mem gdrdrv ";
 
-enum class Crash { oops, hang };
+enum class Crash { oops, hang, warning };
 
 // arch/*/mm/fault.c, lib/bug.c and arch/*/kernel/traps.c; kernel/panic.c, kernel/hung_task.c
 // and kernel/watchdog.c.
@@ -34,6 +34,8 @@ std::optional<Crash> begins(std::string_view text) {
     if (text.starts_with("INFO: task ") && contains(text, " blocked for more than "))
         return Crash::hang;
     if (contains(text, "soft lockup - CPU#")) return Crash::hang;
+    // WARN_ON(): "WARNING: CPU: 3 PID: 7 at drivers/…"; a suspicion of lockdep's has no place.
+    if (text.starts_with("WARNING: ") && contains(text, " at ")) return Crash::warning;
     return std::nullopt;
 }
 
@@ -44,8 +46,8 @@ std::string_view driver_in(std::string_view text) {
     if (close == text.npos || open == text.npos || !contains(text, "+0x")) return {};
     auto const module = text.substr(open + 1, close - open - 1);
     auto const name = module.substr(0, module.find('('));
-    auto const found = std::ranges::find(drivers, name.substr(0, name.find(' ')));
-    return found == drivers.end() ? std::string_view() : *found;
+    auto const module_name = name.substr(0, name.find(' '));
+    return contains(drivers, fmt::format(" {} ", module_name)) ? module_name : std::string_view();
 }
 
 struct FoundCrash {
@@ -77,7 +79,17 @@ std::vector<FoundCrash> crashes_in(KernelLog const& log) {
     return all;
 }
 
+Finding of_warning(FoundCrash const& crash, int times) {
+    return warning(
+        std::string(crash.driver),
+        fmt::format("the kernel met a state in {} that its authors had ruled out{}", crash.driver,
+                    counted({crash.line, times})),
+        by_hand("look for a newer kernel or driver, and report the trace: journalctl -k"),
+        {evidence_of(*crash.line), evidence_of(*crash.frame)});
+}
+
 Finding of_crash(FoundCrash const& crash, int times) {
+    if (crash.kind == Crash::warning) return of_warning(crash, times);
     bool const oops = crash.kind == Crash::oops;
     auto const again = counted({crash.line, times});
     return failed(
@@ -97,9 +109,9 @@ Finding of_crash(FoundCrash const& crash, int times) {
 // The kernel's own code, or a driver that is not known here: nobody can say what it means for NICs.
 Finding of_other_crash(FoundCrash const& crash) {
     return not_known("",
-                     fmt::format("{} without a frame of {} drivers that are known here: {}",
+                     fmt::format("{} without a frame of the {} drivers that are known here: {}",
                                  crash.kind == Crash::oops ? "the kernel crashed" : "a task hangs",
-                                 drivers.size(), crash.line->text),
+                                 words_in(drivers).size(), crash.line->text),
                      {evidence_of(*crash.line)});
 }
 
@@ -111,7 +123,7 @@ std::vector<Finding> judge_crashes(Machine const& machine) {
     std::optional<FoundCrash> other;
     for (auto const& crash : crashes_in(*machine.log())) {
         if (!crash.frame) {
-            if (!other) other = crash;
+            if (!other && crash.kind != Crash::warning) other = crash;
             continue;
         }
         auto& [first, times] = by_driver[{crash.driver, crash.kind}];
@@ -123,7 +135,7 @@ std::vector<Finding> judge_crashes(Machine const& machine) {
     if (other) findings.push_back(of_other_crash(*other));
     return or_else(std::move(findings),
                    ok("", fmt::format("no crash or hang with a frame of {} drivers in {}",
-                                      drivers.size(), lines_read(*machine.log()))));
+                                      words_in(drivers).size(), lines_read(*machine.log()))));
 }
 
 }  // namespace vfmgr::checks

@@ -22,7 +22,32 @@ constexpr auto install_ddp =
     "reboot";
 constexpr auto pf_up = "set the PF up before its VFs are used: ip link set dev PF up";
 
+constexpr auto no_rom = "there is no room for its boot ROM, which no running system needs";
+constexpr auto spoofs =
+    "it dropped packets that a VM sent from a MAC address or VLAN that is not its own";
+constexpr auto find_the_vm = "find the VM; ip -s link show dev PF counts what each VF sends";
+constexpr auto misuses = "it blocked a VM that misuses its VF";
+constexpr auto stopped_sending = "it stopped sending, and its driver reset it";
+
 constexpr std::array messages{
+    // Whatever the driver: the network stack and the PCI core.
+    LogMessage{"", "NETDEV WATCHDOG: ", Weight::warning, stopped_sending, update_firmware,
+               "Linux net/sched/sch_generic.c"},
+    LogMessage{"", ": hw csum failure", Weight::warning,
+               "it reports wrong checksums for what it receives",
+               "receive without its checksums: ethtool -K IFNAME rx off; and update its firmware",
+               "Linux net/core/dev.c"},
+    LogMessage{"", "; giving up", Weight::failed, "it did not come back from a reset", power_cycle,
+               "pci/pci.c"},
+    LogMessage{"", "swiotlb buffer is full", Weight::warning,
+               "the kernel copies what it sends and receives, and ran out of room for that",
+               "switch the IOMMU on; in a VM with encrypted memory, boot with a larger swiotlb=",
+               "Linux kernel/dma/swiotlb.c"},
+    LogMessage{"", "Number of in use tx queues changed", Weight::noise,
+               "a tool changed its number of queues", "", "Linux net/core/dev.c"},
+    LogMessage{"", "BAR 6: no space for ", Weight::noise, no_rom, "", "pci/setup-res.c"},
+    LogMessage{"", "BAR 6: failed to assign ", Weight::noise, no_rom, "", "pci/setup-res.c"},
+    LogMessage{"", "ROM [mem size ", Weight::noise, no_rom, "", "pci/setup-res.c"},  // since 6.9
     // Intel's 700 series.
     LogMessage{"i40e", "Firmware recovery mode detected", Weight::failed,
                "the firmware is in recovery mode, without SR-IOV", update_firmware,
@@ -42,6 +67,15 @@ constexpr std::array messages{
     LogMessage{"i40e", "PCI-Express bandwidth available for this device may be insufficient",
                Weight::warning, "the slot is slower than the NIC's ports",
                "move the NIC to a slot with more lanes", "net/ethernet/intel/i40e/i40e_main.c"},
+    LogMessage{"i40e", "forcing overflow promiscuous", Weight::warning,
+               "the NIC has no room for another MAC address or VLAN, and takes everything in",
+               "let VMs use fewer MAC addresses and VLANs", "net/ethernet/intel/i40e/i40e_main.c"},
+    LogMessage{"i40e", "Query for DCB configuration failed", Weight::noise,
+               "its firmware has no DCB to report", "", "net/ethernet/intel/i40e/i40e_main.c"},
+    LogMessage{"i40e", "DCB init failed", Weight::noise, "its firmware has no DCB to report", "",
+               "net/ethernet/intel/i40e/i40e_main.c"},
+    LogMessage{"i40e", "Malicious Driver Detection event", Weight::warning, misuses,
+               "check the driver of that VM", "net/ethernet/intel/i40e/i40e_main.c"},
     LogMessage{"i40e", "please set promiscuous on manually", Weight::warning,
                "the NIC has no room for another MAC address",
                "let VMs use fewer MAC addresses and VLANs", "net/ethernet/intel/i40e/i40e_main.c"},
@@ -90,6 +124,9 @@ constexpr std::array messages{
     LogMessage{"ice", "Rebuild failed, unload and reload driver", Weight::failed,
                "the driver could not set the NIC up after a reset", power_cycle,
                "net/ethernet/intel/ice/ice_main.c"},
+    LogMessage{"ice", "tx_timeout recovery unsuccessful", Weight::failed,
+               "the NIC stopped sending, and its driver could not restart it", power_cycle,
+               "net/ethernet/intel/ice/ice_main.c"},
     LogMessage{"ice", "unsupported module type was detected", Weight::failed,
                "a port is off: the NIC rejects its module", other_module,
                "net/ethernet/intel/ice/ice_main.c"},
@@ -99,9 +136,21 @@ constexpr std::array messages{
     LogMessage{"ice", "max VFs supported is", Weight::failed,
                "it has fewer VFs than were asked for", "make fewer VFs",
                "net/ethernet/intel/ice/ice_sriov.c"},
-    LogMessage{"ice", "Malicious Driver Detection event", Weight::warning,
-               "it blocked a VM that misuses its VF", "check the driver of that VM",
-               "net/ethernet/intel/ice/ice_sriov.c"},
+    LogMessage{"ice", "Malicious Driver Detection event", Weight::warning, misuses,
+               "check the driver of that VM", "net/ethernet/intel/ice/ice_sriov.c"},
+    // VFs of the 700 and 800 series.
+    LogMessage{
+        "iavf", "PF returned error", Weight::warning,
+        "its PF refused what the VF asked for: a MAC address or VLAN that is not its own, or "
+        "more than a VF without trust may have",
+        "use what the attachment sets, or attach with trust; the host's log says more",
+        "net/ethernet/intel/iavf/iavf_virtchnl.c"},
+    LogMessage{"iavf", "Failed to communicate with PF", Weight::warning,
+               "its PF did not answer in time", "see the host's log: the PF may be in a reset",
+               "net/ethernet/intel/iavf/iavf_main.c"},
+    LogMessage{"iavf", "Reset never finished", Weight::failed, "its reset does not end",
+               "detach the VF from its VM and attach it again",
+               "net/ethernet/intel/iavf/iavf_main.c"},
     // Intel's 82599, X540, X550.
     LogMessage{"ixgbe", "Fan has stopped", Weight::failed, "its fan has stopped", "replace the NIC",
                "net/ethernet/intel/ixgbe/ixgbe_main.c"},
@@ -110,10 +159,6 @@ constexpr std::array messages{
                "net/ethernet/intel/ixgbe/ixgbe_main.c"},
     LogMessage{"ixgbe", "unsupported SFP+", Weight::failed,
                "a port is off: the NIC rejects its module", other_module,
-               "net/ethernet/intel/ixgbe/ixgbe_main.c"},
-    LogMessage{"ixgbe", "Adapter removed", Weight::failed,
-               "the NIC does not answer any more: its PCIe link is gone",
-               "power the machine off, seat the NIC again, and power it on",
                "net/ethernet/intel/ixgbe/ixgbe_main.c"},
     LogMessage{"ixgbe", "Firmware recovery mode detected", Weight::failed,
                "the firmware is in recovery mode, without SR-IOV", update_firmware,
@@ -126,12 +171,9 @@ constexpr std::array messages{
     LogMessage{"ixgbe", "not enough MMIO resources for SR-IOV", Weight::failed,
                "its VFs could not be made: there is no room for their BARs", room_for_vfs,
                "pci/iov.c"},
-    LogMessage{"ixgbe", "Detected Tx Unit Hang", Weight::warning,
-               "it stopped sending and was reset", update_firmware,
+    LogMessage{"ixgbe", "Detected Tx Unit Hang", Weight::warning, stopped_sending, update_firmware,
                "net/ethernet/intel/ixgbe/ixgbe_main.c"},
-    LogMessage{"ixgbe", "Spoofed packets detected", Weight::warning,
-               "it dropped packets that a VM sent from a MAC address or VLAN that is not its own",
-               "find the VM; ip -s link show dev PF counts what each VF sends",
+    LogMessage{"ixgbe", "Spoofed packets detected", Weight::warning, spoofs, find_the_vm,
                "net/ethernet/intel/ixgbe/ixgbe_main.c"},
     LogMessage{"ixgbe", "has caused a PCIe error", Weight::warning, "a VF caused a PCIe error",
                "check the driver of the VM that has it", "net/ethernet/intel/ixgbe/ixgbe_main.c"},
@@ -148,8 +190,10 @@ constexpr std::array messages{
     LogMessage{"igb", "attempted to set invalid MAC filter", Weight::noise,
                "igbvf clears its filters with an empty address", "",
                "net/ethernet/intel/igb/igb_main.c"},
-    LogMessage{"igb", "Detected Tx Unit Hang", Weight::warning, "it stopped sending and was reset",
-               update_firmware, "net/ethernet/intel/igb/igb_main.c"},
+    LogMessage{"igb", "Detected Tx Unit Hang", Weight::warning, stopped_sending, update_firmware,
+               "net/ethernet/intel/igb/igb_main.c"},
+    LogMessage{"igb", "Spoof event(s) detected", Weight::warning, spoofs, find_the_vm,
+               "net/ethernet/intel/igb/igb_main.c"},
     // Broadcom.
     LogMessage{"bnxt_en", "Firmware not responding", Weight::failed, "its firmware does not answer",
                power_cycle, "net/ethernet/broadcom/bnxt/bnxt.c"},
@@ -161,8 +205,7 @@ constexpr std::array messages{
     LogMessage{"bnxt_en", "Detected firmware fatal condition", Weight::warning,
                "its firmware failed and was restarted", update_firmware,
                "net/ethernet/broadcom/bnxt/bnxt.c"},
-    LogMessage{"bnxt_en", "TX timeout detected", Weight::warning,
-               "it stopped sending and was reset", update_firmware,
+    LogMessage{"bnxt_en", "TX timeout detected", Weight::warning, stopped_sending, update_firmware,
                "net/ethernet/broadcom/bnxt/bnxt.c"},
     LogMessage{"bnxt_en", "Cannot enable VF's as all resources are used by PF", Weight::failed,
                "the PF uses all of its queues, so it has none for VFs",
@@ -174,6 +217,9 @@ constexpr std::array messages{
     LogMessage{"bnxt_en", "Reject SRIOV config request since if is down", Weight::failed,
                "its VFs could not be made: the PF is down", pf_up,
                "net/ethernet/broadcom/bnxt/bnxt_sriov.c"},
+    LogMessage{"bnxt_en", "Failed to register fence-MR", Weight::failed,
+               "its RDMA does not work: its firmware refused the driver's first memory region",
+               update_firmware, "infiniband/hw/bnxt_re/main.c"},
     LogMessage{"bnxt_en", "Pause Storm detected", Weight::warning,
                "its peer stopped it with PAUSE frames for long",
                "check the host or switch port at the other end",
@@ -209,16 +255,38 @@ constexpr std::array messages{
     LogMessage{"mlx5_core", "health recovery failed", Weight::failed,
                "its driver could not restart its firmware", power_cycle,
                "net/ethernet/mellanox/mlx5/core/health.c"},
-    LogMessage{"mlx5_core", "PCI reads still not working", Weight::failed,
-               "it does not answer any more: its PCIe link is gone",
-               "power the machine off, seat the NIC again, and power it on",
-               "net/ethernet/mellanox/mlx5/core/health.c"},
     LogMessage{"mlx5_core", "timeout. Will cause a leak of a command resource", Weight::failed,
                "its firmware did not answer a command", power_cycle,
                "net/ethernet/mellanox/mlx5/core/cmd.c"},
     LogMessage{"mlx5_core", "failed to enable VF", Weight::warning,
                "its firmware did not enable a VF", "make the VFs again",
                "net/ethernet/mellanox/mlx5/core/sriov.c"},
+    LogMessage{"", "driver does not support SR-IOV configuration via sysfs", Weight::warning,
+               "its driver makes no VFs by sriov_numvfs",
+               "load the driver that does, or its newer version", "pci/iov.c"},
+    LogMessage{"mlx5_core", "failed to enable eswitch SRIOV", Weight::failed,
+               "its VFs could not be made: its e-switch does not start",
+               "see the lines before it: journalctl -k; update the card's firmware",
+               "net/ethernet/mellanox/mlx5/core/sriov.c"},
+    LogMessage{"mlx5_core", "High temperature on sensors", Weight::failed, "it is too hot", cool,
+               "net/ethernet/mellanox/mlx5/core/events.c"},
+    LogMessage{"mlx5_core", "TX timeout detected", Weight::warning, stopped_sending,
+               update_firmware, "net/ethernet/mellanox/mlx5/core/en_main.c"},
+    LogMessage{
+        "mlx5_core", "recovered after timeout", Weight::warning,
+        "its firmware answered a command, but the interrupt that says so was lost",
+        "check whether irqbalance or CPU isolation moves its interrupts to CPUs that are off",
+        "net/ethernet/mellanox/mlx5/core/cmd.c"},
+    LogMessage{"mlx5_core", "RDMA_CM will not function properly for this VF", Weight::warning,
+               "its firmware did not take a VF's node GUID, so rdma_cm fails in the VM",
+               "detach the VF from its VM and attach it again",
+               "net/ethernet/mellanox/mlx5/core/eswitch.c"},
+    LogMessage{"mlx5_core", "FW sync reset timeout", Weight::failed,
+               "its firmware did not come back from its reset", power_cycle,
+               "net/ethernet/mellanox/mlx5/core/fw_reset.c"},
+    LogMessage{"mlx5_core", "Waiting for FW initialization", Weight::noise,
+               "if its firmware does not start, the driver prints another line", "",
+               "net/ethernet/mellanox/mlx5/core/main.c"},
     LogMessage{"mlx5_core", "starting health recovery flow", Weight::noise,
                "health.c restarts the firmware; what failed is printed before it", "",
                "net/ethernet/mellanox/mlx5/core/health.c"},
@@ -233,7 +301,7 @@ constinit std::span<LogMessage const> const log_messages = messages;
 
 LogMessage const* find_message(std::string_view driver, std::string_view text) {
     auto const found = std::ranges::find_if(log_messages, [&](LogMessage const& one) {
-        return one.driver == driver && contains(text, one.words);
+        return (one.driver.empty() || one.driver == driver) && contains(text, one.words);
     });
     return found == log_messages.end() ? nullptr : &*found;
 }

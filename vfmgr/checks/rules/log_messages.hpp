@@ -15,12 +15,12 @@ enum class Weight {
 };
 
 struct LogMessage {
-    std::string_view driver;
-    std::string_view words;  // what its text contains
+    std::string_view driver;  // empty: whichever it is
+    std::string_view words;   // what its text contains
     Weight weight = Weight::noise;
     std::string_view detail;  // one sentence about the NIC; for noise, why it is none
     std::string_view remedy;
-    std::string_view source;  // below drivers/ of Linux
+    std::string_view source;  // below drivers/ of Linux; "Linux …" is elsewhere
 };
 extern std::span<LogMessage const> const log_messages;
 

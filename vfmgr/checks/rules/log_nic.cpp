@@ -15,9 +15,10 @@
 namespace vfmgr::checks {
 namespace {
 
-constexpr int level_error = 3;
+constexpr int level_error = 3, level_warning = 4;
 
-// Where a form of the log shows no levels, these words stand for one.
+// Drivers print many a failure as a warning; where a form of the log shows no levels, these words
+// stand for one.
 bool sounds_like_an_error(std::string_view text) {
     static constexpr auto words = std::to_array<std::string_view>(
         {"error",   "fail",    "timed out", "timeout", "abort",  "fatal", "unable",
@@ -36,7 +37,8 @@ bool sounds_like_an_error(std::string_view text) {
 }
 
 bool is_error(LogLine const& line) {
-    return line.level ? *line.level <= level_error : sounds_like_an_error(line.text);
+    auto const level = line.level.value_or(level_warning);
+    return level <= level_error || (level == level_warning && sounds_like_an_error(line.text));
 }
 
 // "ens1" in "NETDEV WATCHDOG: ens1 (mlx5_core): …", "mlx5_0" in "infiniband mlx5_0: …".
@@ -55,6 +57,7 @@ struct Lines {
     std::map<LogMessage const*, Complaint> known;
     Complaint refused;                                // commands, by the firmware
     std::map<std::string_view, Complaint> of_driver;  // errors that no rule knows, by their text
+    bool of_other_rules = false;                      // log.mlx5 or log.pcie reports some
     int all = 0;
 };
 
@@ -84,20 +87,23 @@ Lines lines_of(std::vector<ReadLine> const& log, PciDevice const& nic) {
             }))
             continue;
         ++found.all;
-        if (its_own && is_judged_by_mlx5_rule(line)) continue;
+        if ((its_own && is_judged_by_mlx5_rule(line)) ||
+            (by_driver && is_judged_by_pcie_rule(*by_driver))) {
+            found.of_other_rules = true;
+            continue;
+        }
         auto const mlx5 = parse_mlx5_line(line.text);
         auto const text = mlx5 ? mlx5->text : by_driver ? by_driver->text : line.text;
         if (auto const refused = mlx5 ? parse_refused_command(text) : std::nullopt) {
             // The driver reads registers to see whether the card has them.
             if (refused->command != "ACCESS_REG") found.refused.add(line);
-        } else if (by_driver) {
-            if (auto const* const message = find_message(by_driver->driver, text))
-                found.known[message].add(line);
-            else if (is_error(line))
-                found.of_driver[text].add(line);
-        } else if (is_error(line)) {
-            found.of_driver[text].add(line);
+            continue;
         }
+        auto const driver = by_driver ? by_driver->driver : std::string_view();
+        if (auto const* const message = find_message(driver, text))
+            found.known[message].add(line);
+        else if (is_error(line))
+            found.of_driver[text].add(line);
     }
     return found;
 }
@@ -122,9 +128,16 @@ std::vector<Finding> judge_nic(Machine const& machine, std::vector<ReadLine> con
     auto const subject = to_string(nic.address);
     auto const lines = lines_of(log, nic);
     std::vector<Finding> findings;
-    for (auto const& [message, complaint] : lines.known)
-        if (message->weight != Weight::noise)
-            findings.push_back(of_message(subject, *message, complaint));
+    // The network stack and a driver may report the same thing.
+    std::map<std::string_view, std::pair<LogMessage const*, Complaint>> by_detail;
+    for (auto const& [message, complaint] : lines.known) {
+        if (message->weight == Weight::noise) continue;
+        auto& [first, all] = by_detail[message->detail];
+        if (!first) first = message;
+        all.add(complaint);
+    }
+    for (auto const& [detail, of] : by_detail)
+        findings.push_back(of_message(subject, *of.first, of.second));
     if (lines.refused.line)
         findings.push_back(
             warning(subject, of_refused(lines.refused),
@@ -145,7 +158,8 @@ std::vector<Finding> judge_nic(Machine const& machine, std::vector<ReadLine> con
                                           : fmt::format("{} errors", lines.of_driver.size())),
                           std::move(evidence))};
     }
-    return {ok(subject, fmt::format("no error among {} about it in {}",
+    return {ok(subject, fmt::format("no {}error among {} about it in {}",
+                                    lines.of_other_rules ? "other " : "",
                                     lines.all == 1 ? std::string("the one line")
                                                    : fmt::format("the {} lines", lines.all),
                                     lines_read(*machine.log())))};
@@ -156,6 +170,9 @@ std::vector<Finding> judge_nic(Machine const& machine, std::vector<ReadLine> con
 std::vector<Finding> judge_nic_lines(Machine const& machine) {
     if (!machine.log()) return {unknown("", machine.log().error())};
     auto const log = read_lines(*machine.log());
+    if (!machine.pci())
+        return judge_logged_nics(
+            machine, [&](PciDevice const& nic) { return judge_nic(machine, log, nic); });
     std::vector<Finding> findings;
     for (auto const* const nic : functions_of(machine, is_network))
         for (auto& finding : judge_nic(machine, log, *nic)) findings.push_back(std::move(finding));

@@ -24,9 +24,16 @@ std::optional<PcieEvent> event_of(std::string_view text) {
         return PcieEvent::gone;
     if (contains(text, "device inaccessible") || contains(text, "type=Inaccessible"))
         return PcieEvent::gone;
+    // What drivers make of it: mlx5/core/health.c, ixgbe_main.c. All ones are no firmware's
+    // version.
+    if (contains(text, "PCI reads still not working") || contains(text, "fw_ver 0xffffffff") ||
+        contains(text, "fw_ver 65535.65535.") || text == "Adapter removed")
+        return PcieEvent::gone;
     if (contains(text, "device recovery failed") || contains(text, "containment event"))
         return PcieEvent::fatal;
-    if (contains(text, "severity=Uncorrected (Fatal)")) return PcieEvent::fatal;
+    if (contains(text, "severity=Uncorrected (Fatal)") ||
+        contains(text, "Uncorrected (Fatal) error received"))
+        return PcieEvent::fatal;
     if (contains(text, "severity=Uncorrected (Non-Fatal)") ||
         contains(text, "Uncorrected (Non-Fatal) error received"))
         return PcieEvent::uncorrected;
@@ -57,6 +64,15 @@ constexpr auto reseat =
 
 using Events = std::map<PcieEvent, Complaint>;  // the worst first
 
+// "AER: Uncorrected (Fatal) error received: 0000:17:00.0", as a port prints it.
+std::optional<PciAddress> source_in(std::string_view text) {
+    constexpr std::string_view received = " error received: ";
+    auto const at = text.find(received);
+    if (at == text.npos) return std::nullopt;
+    auto const source = PciAddress::parse(text.substr(at + received.size()));
+    return source ? std::optional(*source) : std::nullopt;
+}
+
 std::map<PciAddress, Events> events_by_device(KernelLog const& log) {
     std::map<PciAddress, Events> all;
     for (auto const& line : log.lines) {
@@ -81,8 +97,10 @@ Events events_of(PciDevice const& nic, std::map<PciAddress, Events> const& by_de
 Finding judge_link(Machine const& machine, PciDevice const& nic, Events const& events) {
     auto const subject = to_string(nic.address);
     if (events.empty())
-        return ok(subject, fmt::format("no PCIe error of it or a port above it in {}",
-                                       lines_read(*machine.log())));
+        return ok(subject,
+                  fmt::format(
+                      "no known message of AER, DPC or hot-plug about it or a port above it in {}",
+                      lines_read(*machine.log())));
     auto const& [event, complaint] = *events.begin();
     std::vector<Evidence> const evidence{evidence_of(*complaint.line)};
     auto const detail = words_of(event) + counted(complaint);
@@ -99,9 +117,26 @@ Finding judge_link(Machine const& machine, PciDevice const& nic, Events const& e
 
 }  // namespace
 
+bool is_judged_by_pcie_rule(DeviceLine const& line) {
+    // Further lines of AER say what an event's line said, in numbers.
+    return event_of(line.text) || line.text.starts_with("AER: ") ||
+           contains(line.text, "error status/mask=");
+}
+
 std::vector<Finding> judge_pcie_ports(Machine const& machine) {
     if (!machine.log()) return {unknown("", machine.log().error())};
-    auto const by_device = events_by_device(*machine.log());
+    auto by_device = events_by_device(*machine.log());
+    if (!machine.pci()) {
+        // Nobody knows which ports are above a NIC, but a port says whose error it received.
+        for (auto const& line : machine.log()->lines) {
+            auto const source = source_in(line.text);
+            if (auto const event = source ? event_of(line.text) : std::nullopt)
+                by_device[*source][*event].add(line);
+        }
+        return judge_logged_nics(machine, [&](PciDevice const& nic) {
+            return std::vector{judge_link(machine, nic, events_of(nic, by_device))};
+        });
+    }
     std::vector<Finding> findings;
     for (auto const* const nic : functions_of(machine, is_network)) {
         if (is_vf(*nic)) continue;  // it has no link of its own

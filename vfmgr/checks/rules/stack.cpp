@@ -292,10 +292,10 @@ constexpr std::array stack{
     Rule{"stack.symbols", "Modules match the loaded RDMA stack",
          "Linux kernel/module/version.c; recordings of nvidia_peermem, bluerdma and rdma_rxe",
          judge_symbols},
-    Rule{"stack.driver", "Each ConnectX has its driver and an RDMA device",
-         "Linux drivers/infiniband/hw/mlx5, devlink-params.rst (enable_roce); a recording of an "
-         "empty /sys/class/infiniband",
-         judge_connectx_driver},
+    Rule{"stack.driver", "Each NIC has its driver, and each ConnectX an RDMA device",
+         "Linux drivers/base/dd.c, drivers/infiniband/hw/mlx5, devlink-params.rst (enable_roce); a "
+         "recording of an empty /sys/class/infiniband",
+         judge_driver},
     Rule{"stack.core", "The RDMA core is loaded",
          "rdma-core kernel-boot; Holoscan guide, Load MOFED drivers; Linux "
          "drivers/infiniband/Kconfig",

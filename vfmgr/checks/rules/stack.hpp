@@ -14,7 +14,7 @@ namespace vfmgr::checks {
 [[nodiscard]] std::vector<Finding> judge_secure_boot(Machine const& machine);
 // stack_modules.cpp
 [[nodiscard]] std::vector<Finding> judge_rdma_core(Machine const& machine);
-[[nodiscard]] std::vector<Finding> judge_connectx_driver(Machine const& machine);
+[[nodiscard]] std::vector<Finding> judge_driver(Machine const& machine);
 [[nodiscard]] std::vector<Finding> judge_symbols(Machine const& machine);
 // stack_build.cpp
 [[nodiscard]] std::vector<Finding> judge_headers(Machine const& machine);

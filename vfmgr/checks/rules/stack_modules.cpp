@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "vfmgr/checks/rule.hpp"
+#include "vfmgr/checks/rules/log.hpp"
 #include "vfmgr/checks/rules/stack.hpp"
 #include "vfmgr/machine/driver_log.hpp"
 #include "vfmgr/machine/lines.hpp"
@@ -64,15 +65,38 @@ std::pair<std::string_view, std::string_view> meaning_of(int error) {
     }
 }
 
+// drivers/vfio/pci/vfio_pci_core.c, drivers/vfio/vfio_main.c.
+std::pair<std::string_view, std::string_view> meaning_for_vfio(int error) {
+    if (error == EINVAL || error == ENODEV)
+        return {"it has no IOMMU group", "switch the IOMMU on, as iommu.enabled says"};
+    if (error == EBUSY)
+        return {"it is a PF with VFs, or another driver has it",
+                "remove its VFs, or unbind the other driver, then bind it again"};
+    return meaning_of(error);
+}
+
+// Null if the driver has not given up on it, or has said something about it since.
+LogLine const* line_of_failed_probe(KernelLog const& log, PciDevice const& device) {
+    LogLine const* last = nullptr;
+    for (auto const& line : log.lines) {
+        auto const failure = parse_probe_failure(line.text);
+        if (failure && failure->device == device.address) last = &line;
+        if (failure || !last) continue;
+        auto const of = parse_device_line(line.text);
+        if (of && of->device == device.address &&
+            of->driver == parse_probe_failure(last->text)->driver)
+            last = nullptr;
+    }
+    return last;
+}
+
 // The driver was there, and gave up: to load it again would change nothing.
 std::optional<Finding> failed_probe(Machine const& machine, PciDevice const& device) {
-    auto const* const line = last_line(machine, [&](LogLine const& one) {
-        auto const failure = parse_probe_failure(one.text);
-        return failure && failure->device == device.address;
-    });
+    auto const* const line = machine.log() ? line_of_failed_probe(*machine.log(), device) : nullptr;
     if (!line) return std::nullopt;
     auto const failure = *parse_probe_failure(line->text);
-    auto const [why, remedy] = meaning_of(failure.error);
+    auto const [why, remedy] = contains(failure.driver, "vfio") ? meaning_for_vfio(failure.error)
+                                                                : meaning_of(failure.error);
     return failed(to_string(device.address),
                   fmt::format("{} gave up on {} with {}: {}", failure.driver,
                               to_string(device.address), errno_name(failure.error), why),
@@ -91,7 +115,10 @@ std::optional<Finding> without_driver(Machine const& machine, PciDevice const& d
     if (device.driver()) return std::nullopt;
     auto const address = to_string(device.address);
     auto const link = file_of(device.address, "driver");
-    if (auto hidden = unseen(machine, link)) return hidden;
+    if (auto hidden = unseen(machine, link)) {
+        auto probe = failed_probe(machine, device);
+        return probe ? probe : hidden;
+    }
     auto const driver = std::string(driver_of_connectx(device));
     std::vector<Evidence> evidence{absence_evidence(link)};
     if (auto const* line = last_line_of(machine, address)) evidence.push_back(evidence_of(*line));
@@ -158,10 +185,24 @@ std::optional<Finding> without_rdma(Machine const& machine, PciDevice const& dev
                   evidence);
 }
 
+// NICs of other vendors: nobody here knows which driver each should have, but a driver that gave up
+// says so.
+void judge_other_drivers(Machine const& machine, std::vector<Finding>& findings) {
+    for (auto const* const nic : functions_of(machine, is_network))
+        if (!is_connectx(*nic) && !nic->driver())
+            if (auto probe = failed_probe(machine, *nic)) findings.push_back(std::move(*probe));
+}
+
 }  // namespace
 
-std::vector<Finding> judge_connectx_driver(Machine const& machine) {
+std::vector<Finding> judge_driver(Machine const& machine) {
     std::vector<Finding> findings;
+    if (!machine.pci() && machine.log())
+        return judge_logged_nics(machine, [&](PciDevice const& nic) {
+            auto probe = failed_probe(machine, nic);
+            return probe ? std::vector{std::move(*probe)} : std::vector<Finding>();
+        });
+    judge_other_drivers(machine, findings);
     int judged = 0;
     for (auto const* device : own_connectx(machine)) {
         // A VF of a host may have no driver: it waits for attachment. A foreign driver has its
@@ -175,7 +216,9 @@ std::vector<Finding> judge_connectx_driver(Machine const& machine) {
         if (!finding) finding = without_rdma(machine, *device);
         if (finding) findings.push_back(std::move(*finding));
     }
-    if (judged == 0) return {nothing_in(machine.pci(), "this machine uses no ConnectX NIC")};
+    if (judged == 0)
+        return or_else(std::move(findings),
+                       nothing_in(machine.pci(), "this machine uses no ConnectX NIC"));
     return or_else(std::move(findings),
                    ok("", fmt::format("{} ConnectX function{} a driver and an RDMA device", judged,
                                       judged == 1 ? " has" : "s have")));
@@ -297,7 +340,8 @@ Finding of_refusal(Machine const& machine, std::string const& module, Refusal co
         fmt::format("{} did not load: no loaded module provides {}", module, refusal.first.symbol),
         {{"depmod -a", "modprobe " + module},
          BlastRadius::none,
-         "insmod does not load the modules that a module needs"},
+         "insmod does not load the modules that a module needs; if modprobe fails in the same way, "
+         "the module was built for another kernel: install it anew for this one"},
         evidence);
 }
 
@@ -343,7 +387,8 @@ std::vector<Finding> judge_symbols(Machine const& machine) {
     }
     return or_else(
         std::move(findings),
-        ok("", fmt::format("no RDMA or GPU module was refused for its symbols or its kernel in {}",
+        ok("", fmt::format("no known message about an RDMA or GPU module that was refused for its "
+                           "symbols or its kernel in {}",
                            lines_read(*machine.log()))));
 }
 

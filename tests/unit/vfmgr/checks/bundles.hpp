@@ -73,11 +73,19 @@ inline std::vector<Case> all_cases() {
 inline nlohmann::json document_of(Case const& one) {
     auto document = document_of(one.document.at("based_on").get<std::string>());
     document.merge_patch(one.document.at("patch"));
+    document["provenance"] = "synthetic";
     return document;
 }
 
 inline CheckReport report_on(Case const& one) {
     return report_on(document_of(one));
+}
+
+// Calls `look` with the name and the document of each bundle and each case.
+template <class Look>
+void for_each_machine(Look look) {
+    for (auto const& name : names_in(bundles)) look(name, document_of(name));
+    for (auto const& one : all_cases()) look(one.name, document_of(one));
 }
 
 }  // namespace vfmgr::checks::test

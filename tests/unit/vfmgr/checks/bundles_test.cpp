@@ -80,15 +80,10 @@ using Saying = std::map<CheckResult, std::set<std::string>>;
 
 std::map<std::string, Saying> sayings_by_rule() {
     std::map<std::string, Saying> sayings;
-    auto const add = [&](CheckReport const& report, std::string const& provenance) {
-        for (auto const& finding : report.findings)
-            sayings[finding.rule][finding.result].insert(provenance);
-    };
-    for (auto const& name : names_in(bundles)) {
-        auto const document = document_of(name);
-        add(report_on(document), document.at("provenance"));
-    }
-    for (auto const& one : all_cases()) add(report_on(one), "synthetic");
+    for_each_machine([&](std::string const&, nlohmann::json const& document) {
+        for (auto const& finding : report_on(document).findings)
+            sayings[finding.rule][finding.result].insert(document.at("provenance"));
+    });
     return sayings;
 }
 
@@ -220,8 +215,8 @@ TEST(Documentation, SaysWhatEachRuleRestsOn) {
 
 // Each failure has a remedy, or the finding names what cannot be fixed.
 TEST(Findings, ThatAreBadHaveARemedy) {
-    auto const check = [](std::string const& name, CheckReport const& report) {
-        for (auto const& finding : report.findings) {
+    for_each_machine([](std::string const& name, nlohmann::json const& document) {
+        for (auto const& finding : report_on(document).findings) {
             bool const bad = is_bad(finding);
             EXPECT_EQ(bad, finding.remedy.has_value()) << name << " " << finding.rule;
             EXPECT_FALSE(finding.detail.empty()) << name << " " << finding.rule;
@@ -229,9 +224,7 @@ TEST(Findings, ThatAreBadHaveARemedy) {
             EXPECT_FALSE(remedy.commands.empty() && remedy.note.empty() && remedy.drain.empty())
                 << name << " " << finding.rule;
         }
-    };
-    for (auto const& name : names_in(bundles)) check(name, report_on(document_of(name)));
-    for (auto const& one : all_cases()) check(one.name, report_on(one));
+    });
 }
 
 // Returns commands that let devices below a switch reach each other past the IOMMU.
@@ -265,16 +258,14 @@ bool may_attach(nlohmann::json const& document) {
 // The bare-metal recipe for GPUDirect opens a hole between VMs.
 TEST(Remedies, NeverSwitchAcsOffWhereDevicesMayBeAttached) {
     int told = 0, held_back = 0;
-    auto const check = [&](std::string const& name, nlohmann::json const& document) {
+    for_each_machine([&](std::string const& name, nlohmann::json const& document) {
         auto const commands = commands_against_isolation(report_on(document));
         told += !commands.empty();
         held_back += may_attach(document);
         if (may_attach(document)) {
             EXPECT_THAT(commands, testing::IsEmpty()) << name;
         }
-    };
-    for (auto const& name : names_in(bundles)) check(name, document_of(name));
-    for (auto const& one : all_cases()) check(one.name, document_of(one));
+    });
     EXPECT_GT(told, 0) << "bare metal's recipe is never told";
     EXPECT_GT(held_back, 50);
 }

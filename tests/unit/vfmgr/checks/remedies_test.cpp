@@ -16,14 +16,12 @@ using namespace test;
 
 void each_remedy(
     std::function<void(std::string const& name, Machine const&, Finding const&)> judge) {
-    auto const judge_all = [&](std::string const& name, nlohmann::json const& document) {
+    for_each_machine([&](std::string const& name, nlohmann::json const& document) {
         auto const facts = facts_of(document);
         auto const machine = read_machine(facts);
         for (auto const& finding : diagnose(facts, all_rules()).findings)
             if (finding.remedy) judge(name, machine, finding);
-    };
-    for (auto const& name : names_in(bundles)) judge_all(name, document_of(name));
-    for (auto const& one : all_cases()) judge_all(one.name, document_of(one));
+    });
 }
 
 // A module that is loaded is loaded again only after it was taken out.
