@@ -286,9 +286,7 @@ constexpr auto folders_of_units = std::to_array<std::string_view>(
 constexpr std::array commands{
     // What reaches SoftRoCE. Only where nftables is in use: the query would load it elsewhere.
     CommandSource{"nft -t list ruleset", "/sys/module/nf_tables", "/sys/module/rdma_rxe"},
-    // Which links vfmgrd makes again at boot: they are in its store, which is private to it.
-    CommandSource{"vfctl -q -o csv --no-headers rdma link list", "/run/vfmgr/vfmgr.sock",
-                  "/sys/class/infiniband"},
+    CommandSource{own_links_query, "/run/vfmgr/vfmgr.sock", "/sys/class/infiniband"},
     CommandSource{"ofed_info -s", "/usr/bin/ofed_info"},
 };
 

@@ -41,6 +41,8 @@ struct CommandSource {
     std::string_view and_where{};   // and only if this one does
 };
 extern std::span<CommandSource const> const command_sources;
+// Which links vfmgrd makes again at boot: they are in its store, which is private to it.
+inline constexpr std::string_view own_links_query = "vfctl -q -o csv --no-headers rdma link list";
 // Reads the log from the journal where /dev/kmsg is forbidden, as it is to the daemon's unit.
 inline constexpr CommandSource journal_source{"journalctl -k -b -q --no-pager -o short-monotonic",
                                               "/run/systemd/journal"};

@@ -6,6 +6,7 @@ The hang is in the lab's own module (vflab.lab_pf): no signal ends it, only its 
 
 import time
 
+from vflab.doctor import keep_bundle
 from vflab.lab_pf import PF_DRIVER, LabPfs
 from vflab.product import Product
 
@@ -40,6 +41,7 @@ class Hangs:
         self.hung("creation hung", "enable")
         self.others_go_on()
         self.said_when_ended(operation, "lab_hang")
+        keep_bundle(self.lab, "creation hangs")
         self.refused(self.sick, 3, "pf_stuck")
         self.refused(self.sound, 4, "pci_busy")
         self.released(self.sick)
@@ -54,6 +56,7 @@ class Hangs:
         self.others_go_on()
         operation = self.begin(self.sick, 0)
         self.said_when_ended(operation, "sriov_numvfs_store")  # which waits for the unbinding
+        keep_bundle(self.lab, "unbinding hangs")
         self.refused(self.sick, 3, "pf_stuck")
         self.sick.well()
         self.lab.check_equal(unbinding.wait(120).status, 0, "the unbinding's end")

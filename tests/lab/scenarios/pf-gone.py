@@ -6,6 +6,7 @@ go, the PF is stuck, and the others are served. What is bound for a VM at a boot
 or nothing.
 """
 
+from vflab.doctor import keep_bundle
 from vflab.product import PLAIN, Product
 from vflab.qemu import PF_MAC, SECOND_MAC, SLOTS
 from vflab.second_pf import SecondPf
@@ -40,6 +41,7 @@ def lets_go(lab, product):
     card.unplug(deadline_seconds=180)
     wait_standing(lab, second.pci, "gone")
     lab.count("gone")
+    keep_bundle(lab, "pf gone")
     kept = second.attachment(attachment["id"])
     if lab.check(kept and kept["state"] == "attached", f"the attachment is now {kept}"):
         lab.count("a look ends nothing")

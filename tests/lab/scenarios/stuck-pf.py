@@ -3,6 +3,7 @@
 
 import time
 
+from vflab.doctor import keep_bundle
 from vflab.product import PLAIN, Product
 from vflab.second_pf import SecondPf
 from vflab.vfio import Holder, bind_by_hand
@@ -50,6 +51,7 @@ def run(lab):
         lab.count("verified on the other PF")
         product.detach(attachment)
 
+    keep_bundle(lab, "removal hangs")
     lab.step("the holder goes")
     holder.stop()
     lab.check_equal(removal.wait(120).status, 0, "the removal's end")

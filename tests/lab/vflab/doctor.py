@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """doctor's findings about the emulated host that are new since the host was well."""
 
+import json
 import os
+import re
 from pathlib import Path
 
 REMEDY_SECONDS = 600  # installing a package is slow on an emulated CPU
@@ -11,15 +13,37 @@ def keep_bundle(lab, name):
     """Saves what doctor reads of the host now, if VFMGR_LAB_BUNDLES names a folder for it.
 
     That is how the checks' recordings of the lab are made: each trouble's becomes a bundle of
-    tests/fixtures/bundles, which nothing makes anew by itself.
+    tests/fixtures/bundles/lab, which nothing makes anew by itself. The host that is well is kept
+    whole, a trouble as what differs from it (RFC 7396).
     """
     folder = os.environ.get("VFMGR_LAB_BUNDLES")
     if not folder:
         return
     lab.vfctl("support-bundle", "/run/kept.json")
     Path(folder).mkdir(parents=True, exist_ok=True)
-    lab.host.copy_out("/run/kept.json", Path(folder) / f"{name.replace(' ', '-')}.json")
+    file = Path(folder) / (re.sub("[^a-z0-9]+", "-", name.lower()).strip("-") + ".json")
+    lab.host.copy_out("/run/kept.json", file)
     lab.host.run("rm /run/kept.json")
+    bundle = json.loads(file.read_text())
+    bundle["provenance"] = "lab"
+    bundle["source"] = f"the emulated host of tests/lab, collected by vfctl support-bundle: {name}"
+    well = Path(folder) / "well.json"
+    if file != well and well.exists():
+        patch = merge_patch(json.loads(well.read_text()), bundle)
+        bundle = {"based_on": "lab/well", "patch": patch}
+    file.write_text(json.dumps(bundle, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+
+
+def merge_patch(old, new):
+    """Returns what makes `new` of `old`, by RFC 7396."""
+    patch = {key: None for key in old if key not in new}
+    for key, value in new.items():
+        if key in old and isinstance(old[key], dict) and isinstance(value, dict):
+            if old[key] != value:
+                patch[key] = merge_patch(old[key], value)
+        elif key not in old or old[key] != value:
+            patch[key] = value
+    return patch
 
 
 class Doctor:

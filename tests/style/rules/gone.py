@@ -43,7 +43,7 @@ WORDS = [
 # What stores of earlier forms hold; facts captured from whole machines.
 OLD_STORES = re.compile(r"vfmgr/store/schema\.cpp|tests/unit/vfmgr/store/forms_test\.cpp|"
                         r"tests/fixtures/store-forms/.*")
-MACHINES = re.compile(r"tests/fixtures/bundles/[^/]+\.json")
+MACHINES = re.compile(r"tests/fixtures/bundles/(?:lab/)?[^/]+\.json")
 CHANGES = "CHANGELOG.md"
 
 

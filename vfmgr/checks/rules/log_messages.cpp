@@ -45,6 +45,8 @@ constexpr std::array messages{
                "Linux kernel/dma/swiotlb.c"},
     LogMessage{"", "Number of in use tx queues changed", Weight::noise,
                "a tool changed its number of queues", "", "Linux net/core/dev.c"},
+    LogMessage{"", "Invalid PCI ROM header signature", Weight::noise,
+               "a VF, and many a NIC, has no boot ROM", "", "pci/rom.c"},
     LogMessage{"", "BAR 6: no space for ", Weight::noise, no_rom, "", "pci/setup-res.c"},
     LogMessage{"", "BAR 6: failed to assign ", Weight::noise, no_rom, "", "pci/setup-res.c"},
     LogMessage{"", "ROM [mem size ", Weight::noise, no_rom, "", "pci/setup-res.c"},  // since 6.9

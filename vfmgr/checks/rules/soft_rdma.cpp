@@ -11,6 +11,7 @@
 #include "vfmgr/machine/port_lines.hpp"
 #include "vfmgr/machine/rdma_ports.hpp"
 #include "vfmgr/machine/rdma_stack.hpp"
+#include "vfmgr/machine/sources.hpp"
 
 namespace vfmgr::checks {
 namespace {
@@ -278,9 +279,8 @@ Remedy make_at_boot(RdmaPortView const& view) {
 bool is_own(Machine const& machine, std::string_view name) {
     if (machine.kind == CheckedMachine::guest) return name.starts_with("rxe_");
     if (name.starts_with(own_prefix)) return true;
-    return std::ranges::any_of(machine.facts.commands("vfctl *"), [&](auto const& command) {
-        return parse_vfmgr_links(command.second->out).contains(name);
-    });
+    auto const answer = machine.facts.command(own_links_query);
+    return answer && parse_vfmgr_links((*answer)->out).contains(name);
 }
 
 Finding judge_at_boot(Machine const& machine, RdmaPortView const& view) {

@@ -35,8 +35,20 @@ inline std::vector<std::string> names_in(fs::path const& folder) {
     return names;
 }
 
+// Whole machines; those of the lab's troubles are "lab/NAME".
+inline std::vector<std::string> all_bundles() {
+    auto names = names_in(bundles);
+    for (auto const& name : names_in(bundles / "lab")) names.push_back("lab/" + name);
+    return names;
+}
+
+// A trouble of the lab is kept as what differs from the host that is well (RFC 7396).
 inline nlohmann::json document_of(std::string const& name) {
-    return nlohmann::json::parse(content_of(bundles / (name + ".json")));
+    auto const file = nlohmann::json::parse(content_of(bundles / (name + ".json")));
+    if (!file.contains("based_on")) return file;
+    auto document = document_of(file.at("based_on").get<std::string>());
+    document.merge_patch(file.at("patch"));
+    return document;
 }
 
 inline Facts facts_of(nlohmann::json const& document) {
@@ -84,7 +96,7 @@ inline CheckReport report_on(Case const& one) {
 // Calls `look` with the name and the document of each bundle and each case.
 template <class Look>
 void for_each_machine(Look look) {
-    for (auto const& name : names_in(bundles)) look(name, document_of(name));
+    for (auto const& name : all_bundles()) look(name, document_of(name));
     for (auto const& one : all_cases()) look(one.name, document_of(one));
 }
 

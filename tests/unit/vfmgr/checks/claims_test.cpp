@@ -149,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(Bundles, Claims, testing::ValuesIn(names_in(bundles)),
                              return name;
                          });
 
-// Set VFMGR_CLAIMS=all (tests/run --long does) for every case, too.
+// Set VFMGR_CLAIMS=all (tests/run --long does) for every case and every trouble of the lab, too.
 TEST(ClaimsOfCases, EndWhereAFactIsUnread) {
     auto const* const which = std::getenv("VFMGR_CLAIMS");
     bool const all = which && std::string_view(which) == "all";
@@ -158,6 +158,9 @@ TEST(ClaimsOfCases, EndWhereAFactIsUnread) {
     constexpr std::size_t one_of = 100;
     for (std::size_t i = 0; i < cases.size(); i += all ? 1 : one_of)
         judge(cases[i].name, document_of(cases[i]), tally);
+    if (all)
+        for (auto const& name : names_in(bundles / "lab"))
+            judge(name, document_of("lab/" + name), tally);
     expect_none_wrong(tally);
     if (!all) return;
     for (auto const& rule : all_rules())
