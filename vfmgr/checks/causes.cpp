@@ -13,9 +13,9 @@
 namespace vfmgr::checks {
 namespace {
 
-// A rule, and those whose failures it explains, "port." for all of port's. Earlier rows come first:
-// a link that is gone explains why the firmware does not answer, which explains a port without
-// link.
+// A rule, and the rules whose failures it explains; "port." means all rules of port. Earlier rows
+// come first: a link that is gone explains why the firmware does not answer, which explains a port
+// without link.
 struct Explanation {
     std::string_view cause;
     std::array<std::string_view, 10> effects;
@@ -53,7 +53,7 @@ std::string name_of(Finding const& finding) {
                                    : fmt::format("{} {}", finding.rule, finding.subject);
 }
 
-// "mlx5_core" of log.crash: its subject is a driver.
+// Compares with the subject of log.crash, which is a driver: "mlx5_core".
 bool is_driven_by(Machine const& machine, std::string_view subject, std::string_view driver) {
     auto const address = PciAddress::parse(subject);
     auto const* const device = address ? find_pci(machine, *address) : nullptr;
@@ -63,7 +63,7 @@ bool is_driven_by(Machine const& machine, std::string_view subject, std::string_
     return !bound || driver.substr(0, driver.find('_')) == bound->substr(0, bound->find('_'));
 }
 
-// A module explains what it does itself: rdma_rxe that was refused is no reason for GPUs.
+// A module explains only what it does itself: a refused rdma_rxe does not explain a GPU's failure.
 bool is_about_module(std::string_view module, Finding const& effect) {
     bool const of_gpu = module.starts_with("nv") || module == "gdrdrv";
     if (effect.rule.starts_with("gpu.") || effect.subject.starts_with("nv")) return of_gpu;
@@ -75,7 +75,7 @@ bool is_about_module(std::string_view module, Finding const& effect) {
            std::ranges::any_of(of_nics, [&](auto const name) { return module.starts_with(name); });
 }
 
-// A driver that crashed or hangs keeps its locks: what binds its devices again never ends.
+// A driver that crashed or hangs keeps its locks: a command that binds its devices again hangs.
 bool binds_again(std::string_view command) {
     return contains(command, "modprobe ") || contains(command, "/bind") ||
            contains(command, "/unbind") || contains(command, "driver_override") ||
@@ -90,8 +90,11 @@ void forbid_binding(Finding const& crash, std::vector<Finding>& findings) {
         if (std::ranges::none_of(commands, binds_again)) continue;
         commands.clear();
         finding.remedy->note =
-            fmt::format("reboot first, as log.crash says: the kernel crashed in {}, or hangs there",
-                        crash.subject);
+            crash.subject.empty()
+                ? "reboot first, as log.crash says: a task hangs with the locks of devices"
+                : fmt::format(
+                      "reboot first, as log.crash says: the kernel crashed in {}, or hangs there",
+                      crash.subject);
         finding.remedy->blast_radius = BlastRadius::reboot;
     }
 }

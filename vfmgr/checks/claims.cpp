@@ -16,7 +16,7 @@ void limit_claims(Relatives const& relatives, RestsOn rests_on, std::vector<Unkn
             unread, [&](Unknown const& what) { return concerns(what, finding); });
         if (missing != unread.end()) finding = unknown(finding.subject, *missing);
     }
-    // A rule leaves out what it can't see to be there: a device, or a fault.
+    // A rule leaves out a device or a fault that it can't see.
     for (auto const& what : unread)
         if (std::ranges::none_of(findings, [&](Finding const& finding) {
                 return finding.result == CheckResult::unknown && concerns(what, finding);

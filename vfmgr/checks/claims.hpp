@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// No claim is wider than the look behind it: "ok" and "not applicable" need every fact that they
+// No claim goes beyond what was looked at: "ok" and "not applicable" need every fact that they
 // rest on. diagnose() applies this to each rule's findings. Pure; any thread.
 #pragma once
 

@@ -21,7 +21,8 @@ PciRegion const* largest(std::vector<PciRegion> const& regions) {
 }
 
 // A node without CPUs is memory, perhaps a GPU's (recorded on POWER9): it is near nothing. A list
-// without a number proves nothing: CentOS 7's kernel has one, and CPUs in its nodes (recorded).
+// without a number proves nothing: CentOS 7's kernel has such a list though its nodes have CPUs
+// (recorded).
 std::optional<int> cpu_node(Machine const& machine, PciDevice const& device) {
     auto const with_cpus = machine.facts.text("/sys/devices/system/node/has_cpu");
     bool const lists_nodes = with_cpus && with_cpus->find_first_of("0123456789") != with_cpus->npos;

@@ -212,7 +212,7 @@ bool is_built_at_boot(Machine const& machine) {
 Remedy rebuild_nvidia(Machine const& machine) {
     auto const driver = nvidia_driver(machine);
     std::string package;
-    // For a remedy alone: it says so where it finds no package.
+    // Unnoted, because only a remedy uses it, which says so where it finds no package.
     auto const& facts = machine.facts.unnoted();
     for (auto const& [path, fact] : facts.files) {
         constexpr std::string_view folder = "/var/lib/dpkg/info/";

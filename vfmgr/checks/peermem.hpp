@@ -16,11 +16,12 @@ namespace vfmgr::checks {
 
 // GPUs that this machine itself uses: not those attached to VMs.
 [[nodiscard]] std::vector<PciDevice const*> own_gpus(Machine const& machine);
-// A NIC here can do RDMA to them: a ConnectX function, or hardware with an RDMA device.
+// True if a NIC here can do RDMA to them: a ConnectX function, or hardware with an RDMA device.
 [[nodiscard]] bool has_rdma_nic(Machine const& machine);
 
-// One of them has no display, like data-centre GPUs: it offers GPUDirect. A GPU with a display may
-// be a GeForce, which does not (a limit of the product, no fault); only CUDA's attributes show it.
+// True if one of them has no display, like data-centre GPUs: it offers GPUDirect. A GPU with a
+// display may be a GeForce, which does not (a limit of the product, no fault); only CUDA's
+// attributes show it.
 [[nodiscard]] bool surely_offers_gpudirect(Machine const& machine);
 
 // The first of NVIDIA's drivers with nvidia-peermem.

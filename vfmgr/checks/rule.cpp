@@ -69,7 +69,7 @@ std::vector<Finding> or_else(std::vector<Finding> findings, Finding otherwise) {
 
 std::optional<Finding> unseen(Machine const& machine, std::string const& path,
                               std::string subject) {
-    // It may be any of the three: where one was read, or looked for, that is the answer.
+    // The path may be a file, a link or a folder: the one that was read, or looked for, answers.
     auto const& facts = machine.facts.unnoted();
     auto const file = facts.text(path);
     auto const link = facts.target(path);

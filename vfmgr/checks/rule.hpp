@@ -79,7 +79,7 @@ template <class List>
 [[nodiscard]] std::optional<Finding> unread_so_far(Machine const& machine,
                                                    std::string subject = {});
 
-// A file's text as evidence, cut to some hundred bytes.
+// A file's text as evidence, cut to a few hundred bytes.
 [[nodiscard]] Evidence evidence_of(Machine const& machine, std::string const& path);
 [[nodiscard]] Evidence evidence_of(LogLine const& line);
 [[nodiscard]] Evidence absence_evidence(std::string path);

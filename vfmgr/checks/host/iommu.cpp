@@ -176,7 +176,7 @@ std::vector<Finding> judge_remapping(Machine const& machine) {
                    {{"/proc/interrupts", "no line begins with IR-"}})};
 }
 
-// Others of a device's group, which are attached with it or not at all.
+// Returns the other devices of a device's group, which are attached with it or not at all.
 std::vector<PciDevice const*> group_of(Machine const& machine, PciDevice const& device) {
     return functions_of(machine, [&](PciDevice const& other) {
         return other.address != device.address && other.iommu_group() == device.iommu_group() &&
@@ -190,7 +190,7 @@ std::string addresses_of(std::vector<PciDevice const*> const& devices) {
     return text;
 }
 
-// Drivers that leave DMA to VFIO: Linux's driver_managed_dma.
+// False for drivers that leave DMA to VFIO: Linux's driver_managed_dma.
 bool blocks_group(PciDevice const& device) {
     auto const driver = device.driver().value_or("");
     return !driver.empty() && !on_vfio(device) && driver != "pci-stub" && driver != "pcieport";
@@ -199,8 +199,8 @@ bool blocks_group(PciDevice const& device) {
 constexpr std::string_view other_slot =
     "pcie_acs_override=… only hides that devices of a group reach each other past the IOMMU";
 
-// A device of any kind on VFIO, such as a GPU or an NVSwitch. The kernel gives a group to a VM only
-// if no driver of the host has a part of it.
+// Judges a device of any kind on VFIO, such as a GPU or an NVSwitch. The kernel gives a group to a
+// VM only if no driver of the host has any device of it.
 std::optional<Finding> judge_viable(Machine const& machine, PciDevice const& device) {
     auto blocking = group_of(machine, device);
     std::erase_if(blocking, [](auto const* one) { return !blocks_group(*one); });

@@ -100,7 +100,7 @@ Remedy install_libvirt(Machine const& machine) {
     return by_hand("install libvirt's daemon and QEMU with the distribution's package manager");
 }
 
-// Judges the one daemon, or the modular one for QEMU; if both are installed, the one that answers.
+// Judges libvirtd, or virtqemud, the modular daemon for QEMU; with both, the one that answers.
 std::vector<Finding> judge_unit(Machine const& machine) {
     if (!machine.units()) return {unknown("", machine.units().error())};
     auto const whole = units_of(machine, "libvirtd");

@@ -81,7 +81,7 @@ bool share_switch(Machine const& machine, PciDevice const& one, PciDevice const&
     });
 }
 
-// 3D controllers are the GPUs that are made for it; GeForce cards are VGA controllers.
+// GPUs that are made for computing are 3D controllers; GeForce cards are VGA controllers.
 bool is_compute_gpu(PciDevice const& device) {
     return is_nvidia_gpu(device) && device.class_code() >> 8U == 0x0302;
 }
@@ -131,8 +131,8 @@ std::vector<Finding> judge_gpudirect(Machine const& machine) {
 
 // --- GPUDirect of the host itself: the opposite recipe, which removes the isolation ---
 
-// Nothing shows that a device is, or is about to be, attached to a VM. What can't be read means
-// that one may be.
+// True if nothing shows that a device is, or is about to be, attached to a VM. If something can't
+// be read, one may be.
 bool passes_nothing_through(Machine const& machine) {
     if (!machine.units() || !machine.modules()) return false;
     auto const attaches = [](PciDevice const& one) {

@@ -44,7 +44,7 @@ FirmwareParameter const* vf_limit(FirmwareConfiguration const& firmware) {
 
 Remedy set_firmware(Machine const& machine, PciDevice const& card, std::string const& settings) {
     std::string note =
-        "mstconfig is in the package mstflint; for some cards, switch the machine's power off once";
+        "mstconfig is in the package mstflint; for some cards, power-cycle the machine";
     if (is_mlx4(card))
         note += "; then make the VFs with mlx4_core's parameter num_vfs, as sriov.capable shows";
     return {{fmt::format("{} -d {} -y set {}", firmware_tool(machine), to_string(card.address),
@@ -110,7 +110,7 @@ std::string joined_pending(std::vector<FirmwareParameter const*> const& pending)
     return text;
 }
 
-// Fails if the card offers no VFs until the reset; with some, it goes on as before.
+// A failure if the card offers no VFs until the reset; if it offers some, it works as before.
 Finding waits_for_reset(Machine const& machine, PciDevice const& card,
                         std::vector<FirmwareParameter const*> const& pending,
                         std::string const& what) {
@@ -121,7 +121,7 @@ Finding waits_for_reset(Machine const& machine, PciDevice const& card,
     if (evidence.size() > shown_max) evidence.resize(shown_max);
     Remedy remedy{{"reboot"},
                   BlastRadius::reboot,
-                  "if a reboot does not reset the card, switch the machine's power off once"};
+                  "if a reboot does not reset the card, power-cycle the machine"};
     auto const report = card.total_vfs().value_or(0) > 0 ? warning : failed;
     return report(to_string(card.address), what, std::move(remedy), std::move(evidence));
 }

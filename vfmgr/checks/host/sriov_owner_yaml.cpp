@@ -39,9 +39,9 @@ class Document {
     std::size_t entries_left_;
 };
 
-// Returns what `find` sees in the document. nullopt: it is not YAML, or a part of it is of another
-// kind than expected, for which yaml-cpp throws. It refuses by itself what is nested too deeply for
-// it, and takes text with zeros for another encoding, whose lines are others.
+// Returns what `find` sees in the document. nullopt: it is not YAML, or a part of it is of an
+// unexpected kind, for which yaml-cpp throws. yaml-cpp itself refuses what is nested too deeply,
+// and takes text with zeros for another encoding, in which the lines are different.
 template <class Find>
 std::optional<Owners> in_document(std::string_view text, Find find) {
     if (text.size() > document_bytes_max || contains(text, std::string_view("\0", 1)) ||
@@ -91,7 +91,7 @@ Owners of_ethernets(YAML::Node const& ethernets, Document& document) {
             };
             if (key == "match") matches[name] = selector_of(entry.second, document);
             if (key == "virtual-function-count") by_device[name] = owner(makes_vfs(value));
-            // "link:" makes a netdev a VF of another, and that one's VFs are counted by it.
+            // "link:" makes a netdev a VF of another one, which has as many VFs as name it.
             if (key == "embedded-switch-mode" || key == "link")
                 by_device.try_emplace(key == "link" ? value : name, owner("sets VFs up"));
         }

@@ -81,7 +81,7 @@ Finding of_place(Machine const& machine, PciDevice const& gpu, PciDevice const& 
                 address,
                 fmt::format("{} is on NUMA node {}, but no RDMA NIC is: GPUDirect crosses the CPUs",
                             address, *gpu.numa_node()),
-                by_hand("move the NIC or the GPU to a slot of the other's CPU; best are two slots "
+                by_hand("move the NIC or the GPU to a slot of the same CPU; ideally use two slots "
                         "below one PCI switch"),
                 {{file_of(nic.address, "numa_node"), std::to_string(*nic.numa_node())}});
         case PciDistance::unknown:

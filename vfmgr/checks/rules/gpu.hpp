@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judge functions of the GPUDirect rules that others than gpu.cpp, which lists the rules, define or
-// call, and what they share. Pure; any thread.
+// Judge functions of the GPUDirect rules that are defined or called outside gpu.cpp, which lists
+// the rules; and what they share. Pure; any thread.
 #pragma once
 
 #include <optional>

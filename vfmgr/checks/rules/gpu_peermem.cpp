@@ -45,14 +45,14 @@ Finding not_offered(Machine const& machine, Peermem const& peermem) {
         peermem.evidence);
 }
 
-// To build its modules again would not help.
+// Building the driver's modules again would not help.
 Finding too_old(Machine const& machine, NvidiaDriver const& driver) {
     auto detail = fmt::format("NVIDIA's driver {} has no nvidia-peermem, which came with {}",
                               driver.version, branch_with_peermem);
     if (!surely_offers_gpudirect(machine)) return perhaps_no_gpudirect(std::move(detail), {});
     return failed("", std::move(detail),
                   by_hand(fmt::format("install NVIDIA's driver {} or newer; or build nv_peer_mem, "
-                                      "the module of its own that older drivers need",
+                                      "the separate module that older drivers need",
                                       branch_with_peermem)),
                   {{"/proc/driver/nvidia/version", driver.version}});
 }

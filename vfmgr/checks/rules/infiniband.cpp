@@ -181,7 +181,7 @@ Evidence flags_of(Machine const& machine, MachineNetdev const& netdev) {
 }
 
 // ipoib_stop() of a parent stops its children; ipoib_open() starts a child alone, which then "may
-// be not functioning", as the kernel says only to who debugs it.
+// be not functioning"; the kernel says so only in its debug messages.
 std::optional<Finding> judge_child(Machine const& machine, MachineNetdev const& child) {
     auto const* parent = parent_of(machine, child);
     if (!parent || parent->up()) return std::nullopt;

@@ -89,7 +89,8 @@ Finding of_busy(Machine const& machine, std::string const& subject, std::string 
         {lost ? std::vector<std::string>{"modprobe -r ib_ipoib", "modprobe ib_ipoib"}
               : std::vector<std::string>(),
          lost ? BlastRadius::netdev : BlastRadius::none,
-         "if it comes back, boot another kernel: Linux 5.4.77 did so at boot where 5.4.70 did not"},
+         "if it happens again, boot another kernel: Linux 5.4.77 had this fault at boot, 5.4.70 "
+         "did not"},
         std::move(evidence));
 }
 
@@ -120,7 +121,7 @@ Finding of_complaint(Machine const& machine, std::string const& subject, Kind ki
                 subject,
                 fmt::format("the module in port {} is too hot, which takes its link down{}",
                             error ? error->module + 1 : 0, counted(complaint)),
-                by_hand("improve the airflow at the slot, or use a module of lower power"),
+                by_hand("improve the airflow at the slot, or use a module that needs less power"),
                 evidence);
         case Kind::module:
             return warning(subject,
@@ -135,7 +136,7 @@ Finding of_complaint(Machine const& machine, std::string const& subject, Kind ki
                     "the slot offers {} W, which is less than the NIC and its modules may need{}",
                     parse_slot_power(parsed->text).value_or(0), counted(complaint)),
                 by_hand("move the NIC to a slot of 75 W, or raise the slot's power limit in the "
-                        "firmware's set-up; with modules of low power it may never matter"),
+                        "firmware's set-up; with low-power modules this may never matter"),
                 evidence);
         case Kind::busy:
             return of_busy(machine, subject, counted(complaint), evidence);
@@ -174,7 +175,7 @@ PciDevice const* device_of(std::vector<PciDevice> const& devices, IommuFault con
     return found;
 }
 
-// NICs, and what a VM had.
+// NICs, and devices that a VM had: those with lines of a VFIO driver.
 std::vector<PciDevice> logged_devices(KernelLog const& log) {
     auto devices = logged_nics(log);
     for (auto const& line : log.lines) {
@@ -244,8 +245,9 @@ std::vector<Finding> judge_peermem_log(Machine const& machine) {
     if (complaint.line)
         return {warning(
             "", "nvidia-peermem found registrations that were already gone" + counted(complaint),
-            by_hand("a program ended, or its GPU was reset, while its memory was registered with a "
-                    "NIC: restart that program; if it comes back, use DMA-BUF or a newer driver"),
+            by_hand(
+                "a program ended, or its GPU was reset, while its memory was registered with a "
+                "NIC: restart that program; if it happens again, use DMA-BUF or a newer driver"),
             {evidence_of(*complaint.line)})};
     if (!module_loaded(machine, "nvidia_peermem"))
         return {not_applicable("nvidia_peermem is not loaded")};

@@ -30,8 +30,8 @@ struct Complaint {
 // What the log says of them is true even where nobody looked at the machine's PCI devices.
 [[nodiscard]] std::vector<PciDevice> logged_nics(KernelLog const& log);
 
-// Judges those, for a machine whose PCI devices were not read: returns what is wrong with them, and
-// that the rest is unknown.
+// Judges logged_nics(), for a machine whose PCI devices were not read: returns what is wrong with
+// them, and that the rest is unknown.
 template <class Judge>
 [[nodiscard]] std::vector<Finding> judge_logged_nics(Machine const& machine, Judge judge) {
     std::vector<Finding> findings;

@@ -34,7 +34,7 @@ std::optional<Crash> begins(std::string_view text) {
     if (text.starts_with("INFO: task ") && contains(text, " blocked for more than "))
         return Crash::hang;
     if (contains(text, "soft lockup - CPU#")) return Crash::hang;
-    // WARN_ON(): "WARNING: CPU: 3 PID: 7 at drivers/…"; a suspicion of lockdep's has no place.
+    // WARN_ON(): "WARNING: CPU: 3 PID: 7 at drivers/…"; lockdep's warnings name no place.
     if (text.starts_with("WARNING: ") && contains(text, " at ")) return Crash::warning;
     return std::nullopt;
 }
@@ -50,11 +50,33 @@ std::string_view driver_in(std::string_view text) {
     return contains(drivers, fmt::format(" {} ", module_name)) ? module_name : std::string_view();
 }
 
+// What a task does in functions of the kernel itself that take the locks of devices. [src
+// drivers/pci/iov.c, drivers/base/{bus,core}.c, drivers/pci/pci-sysfs.c]
+struct DeviceWork {
+    std::string_view function, does;
+};
+constexpr auto device_work = std::to_array<DeviceWork>({
+    {"sriov_numvfs_store+0x", "creates or removes VFs"},
+    {"drivers_probe_store+0x", "binds a driver"},
+    {"unbind_store+0x", "unbinds a driver"},
+    {"bind_store+0x", "binds a driver"},
+    {"remove_store+0x", "removes a PCI device"},
+    {"reset_store+0x", "resets a PCI device"},
+});
+
+std::string_view work_in(std::string_view text) {
+    auto const words = words_in(text);
+    auto const frame = words.empty() ? std::string_view() : words.back();
+    auto const found = std::ranges::find_if(
+        device_work, [&](auto const& one) { return frame.starts_with(one.function); });
+    return found == device_work.end() ? std::string_view() : found->does;
+}
+
 struct FoundCrash {
     Crash kind = Crash::oops;
     LogLine const* line = nullptr;
-    LogLine const* frame = nullptr;  // null: no frame of a driver that is known here
-    std::string_view driver;
+    LogLine const* frame = nullptr;  // null: nothing in the trace is known here
+    std::string_view driver;         // empty: the frame is the kernel's own, or none is known
 };
 
 std::vector<FoundCrash> crashes_in(KernelLog const& log) {
@@ -71,7 +93,11 @@ std::vector<FoundCrash> crashes_in(KernelLog const& log) {
         --left;
         if (contains(line.text, "---[ end trace")) left = 0;
         auto const driver = driver_in(line.text);
-        if (driver.empty()) continue;
+        if (driver.empty()) {
+            if (all.back().kind == Crash::hang && !work_in(line.text).empty())
+                all.back().frame = &line;
+            continue;
+        }
         all.back().frame = &line;
         all.back().driver = driver;
         left = 0;
@@ -82,22 +108,37 @@ std::vector<FoundCrash> crashes_in(KernelLog const& log) {
 Finding of_warning(FoundCrash const& crash, int times) {
     return warning(
         std::string(crash.driver),
-        fmt::format("the kernel met a state in {} that its authors had ruled out{}", crash.driver,
-                    counted({crash.line, times})),
+        fmt::format("the kernel reached a state in {} that should be impossible (WARN){}",
+                    crash.driver, counted({crash.line, times})),
         by_hand("look for a newer kernel or driver, and report the trace: journalctl -k"),
+        {evidence_of(*crash.line), evidence_of(*crash.frame)});
+}
+
+Finding of_device_work(FoundCrash const& crash, int times) {
+    return failed(
+        "",
+        fmt::format("a task hangs while it {}{}: what changes VFs or binds drivers hangs, "
+                    "too",
+                    work_in(crash.frame->text), counted({crash.line, times})),
+        {{"reboot"},
+         BlastRadius::reboot,
+         "first end the processes that hold the VFs: fuser -v /dev/vfio/*; if that does "
+         "not end it, only a reboot does"},
         {evidence_of(*crash.line), evidence_of(*crash.frame)});
 }
 
 Finding of_crash(FoundCrash const& crash, int times) {
     if (crash.kind == Crash::warning) return of_warning(crash, times);
+    if (crash.driver.empty()) return of_device_work(crash, times);
     bool const oops = crash.kind == Crash::oops;
     auto const again = counted({crash.line, times});
     return failed(
         std::string(crash.driver),
-        oops ? fmt::format("the kernel crashed in {}{}: what the driver held then is lost",
-                           crash.driver, again)
-             : fmt::format("a task hangs in {}{}: what needs the same lock hangs too", crash.driver,
-                           again),
+        oops ? fmt::format(
+                   "the kernel crashed in {}{}: what the driver held stays held until a reboot",
+                   crash.driver, again)
+             : fmt::format("a task hangs in {}{}: anything that needs the same lock hangs, too",
+                           crash.driver, again),
         {{"reboot"},
          BlastRadius::reboot,
          fmt::format("don't unbind, bind or reload {} before that: it would hang; if it comes "
@@ -106,7 +147,8 @@ Finding of_crash(FoundCrash const& crash, int times) {
         {evidence_of(*crash.line), evidence_of(*crash.frame)});
 }
 
-// The kernel's own code, or a driver that is not known here: nobody can say what it means for NICs.
+// A crash in the kernel's own code, or in a driver that is not known here: nobody can say what it
+// means for NICs.
 Finding of_other_crash(FoundCrash const& crash) {
     return not_known("",
                      fmt::format("{} without a frame of the {} drivers that are known here: {}",

@@ -9,7 +9,7 @@
 namespace vfmgr::checks {
 namespace {
 
-constexpr auto power_cycle = "power the machine off and on; if it comes back, replace the NIC";
+constexpr auto power_cycle = "power the machine off and on; if it happens again, replace the NIC";
 constexpr auto update_firmware = "update the NIC's firmware with the vendor's tool";
 constexpr auto other_module = "use a module or cable that the NIC's vendor supports";
 constexpr auto cool = "improve the airflow at the slot";
@@ -33,10 +33,10 @@ constexpr std::array messages{
     // Whatever the driver: the network stack and the PCI core.
     LogMessage{"", "NETDEV WATCHDOG: ", Weight::warning, stopped_sending, update_firmware,
                "Linux net/sched/sch_generic.c"},
-    LogMessage{"", ": hw csum failure", Weight::warning,
-               "it reports wrong checksums for what it receives",
-               "receive without its checksums: ethtool -K IFNAME rx off; and update its firmware",
-               "Linux net/core/dev.c"},
+    LogMessage{
+        "", ": hw csum failure", Weight::warning, "it reports wrong checksums for what it receives",
+        "switch off its receive checksums: ethtool -K IFNAME rx off; then update its firmware",
+        "Linux net/core/dev.c"},
     LogMessage{"", "; giving up", Weight::failed, "it did not come back from a reset", power_cycle,
                "pci/pci.c"},
     LogMessage{"", "swiotlb buffer is full", Weight::warning,
@@ -71,7 +71,8 @@ constexpr std::array messages{
                "move the NIC to a slot with more lanes", "net/ethernet/intel/i40e/i40e_main.c"},
     LogMessage{"i40e", "forcing overflow promiscuous", Weight::warning,
                "the NIC has no room for another MAC address or VLAN, and takes everything in",
-               "let VMs use fewer MAC addresses and VLANs", "net/ethernet/intel/i40e/i40e_main.c"},
+               "reduce the number of MAC addresses and VLANs that the VMs use",
+               "net/ethernet/intel/i40e/i40e_main.c"},
     LogMessage{"i40e", "Query for DCB configuration failed", Weight::noise,
                "its firmware has no DCB to report", "", "net/ethernet/intel/i40e/i40e_main.c"},
     LogMessage{"i40e", "DCB init failed", Weight::noise, "its firmware has no DCB to report", "",
@@ -80,16 +81,17 @@ constexpr std::array messages{
                "check the driver of that VM", "net/ethernet/intel/i40e/i40e_main.c"},
     LogMessage{"i40e", "please set promiscuous on manually", Weight::warning,
                "the NIC has no room for another MAC address",
-               "let VMs use fewer MAC addresses and VLANs", "net/ethernet/intel/i40e/i40e_main.c"},
+               "reduce the number of MAC addresses and VLANs that the VMs use",
+               "net/ethernet/intel/i40e/i40e_main.c"},
     LogMessage{"i40e", "VF reset check timeout on VF", Weight::warning,
                "a VF did not finish its reset", "detach the VF from its VM and attach it again",
                "net/ethernet/intel/i40e/i40e_virtchnl_pf.c"},
     LogMessage{"i40e", "PCI transactions stuck", Weight::warning,
-               "requests of a VF to memory got stuck in its reset",
+               "a VF's memory requests got stuck while it was being reset",
                "detach the VF from its VM and attach it again",
                "net/ethernet/intel/i40e/i40e_virtchnl_pf.c"},
     LogMessage{"i40e", "VF attempting to override administratively set MAC address",
-               Weight::warning, "a VM wanted another MAC address than its VF has",
+               Weight::warning, "a VM tried to use a MAC address that is not its VF's",
                "have the VM use the MAC address of its attachment, or attach with trust",
                "net/ethernet/intel/i40e/i40e_virtchnl_pf.c"},
     LogMessage{"i40e", "VF is not trusted, switch the VF to trusted to add more", Weight::warning,
@@ -136,7 +138,7 @@ constexpr std::array messages{
                "it lacks queues or interrupts for as many VFs", "make fewer VFs",
                "net/ethernet/intel/ice/ice_sriov.c"},
     LogMessage{"ice", "max VFs supported is", Weight::failed,
-               "it has fewer VFs than were asked for", "make fewer VFs",
+               "it has fewer VFs than were requested", "make fewer VFs",
                "net/ethernet/intel/ice/ice_sriov.c"},
     LogMessage{"ice", "Malicious Driver Detection event", Weight::warning, misuses,
                "check the driver of that VM", "net/ethernet/intel/ice/ice_sriov.c"},
@@ -183,11 +185,11 @@ constexpr std::array messages{
                "a VF was set while the PF is down", pf_up,
                "net/ethernet/intel/ixgbe/ixgbe_sriov.c"},
     LogMessage{"ixgbe", "attempted to override administratively set", Weight::warning,
-               "a VM wanted another MAC address or VLAN than its VF has",
+               "a VM tried to use a MAC address or VLAN that is not its VF's",
                "have the VM use those of its attachment", "net/ethernet/intel/ixgbe/ixgbe_sriov.c"},
     // Intel's 1 Gbit/s NICs.
     LogMessage{"igb", "attempted to override administratively set", Weight::warning,
-               "a VM wanted another MAC address or VLAN than its VF has",
+               "a VM tried to use a MAC address or VLAN that is not its VF's",
                "have the VM use those of its attachment", "net/ethernet/intel/igb/igb_main.c"},
     LogMessage{"igb", "attempted to set invalid MAC filter", Weight::noise,
                "igbvf clears its filters with an empty address", "",
@@ -214,7 +216,7 @@ constexpr std::array messages{
                "let the PF use fewer queues: ethtool -L PF combined 8",
                "net/ethernet/broadcom/bnxt/bnxt_sriov.c"},
     LogMessage{"bnxt_en", "Only able to reserve resources for", Weight::warning,
-               "it has room for fewer VFs than were asked for", "make fewer VFs",
+               "it has room for fewer VFs than were requested", "make fewer VFs",
                "net/ethernet/broadcom/bnxt/bnxt_sriov.c"},
     LogMessage{"bnxt_en", "Reject SRIOV config request since if is down", Weight::failed,
                "its VFs could not be made: the PF is down", pf_up,
@@ -223,11 +225,12 @@ constexpr std::array messages{
                "its RDMA does not work: its firmware refused the driver's first memory region",
                update_firmware, "infiniband/hw/bnxt_re/main.c"},
     LogMessage{"bnxt_en", "Pause Storm detected", Weight::warning,
-               "its peer stopped it with PAUSE frames for long",
+               "its peer stopped it with PAUSE frames for a long time",
                "check the host or switch port at the other end",
                "net/ethernet/broadcom/bnxt/bnxt.c"},
-    LogMessage{"bnxt_en", "MMIO doorbells dropped", Weight::warning, "it lost requests of the host",
-               update_firmware, "net/ethernet/broadcom/bnxt/bnxt.c"},
+    LogMessage{"bnxt_en", "MMIO doorbells dropped", Weight::warning,
+               "it lost requests from the host", update_firmware,
+               "net/ethernet/broadcom/bnxt/bnxt.c"},
     LogMessage{"bnxt_en", "NIC Link is Down", Weight::noise,
                "its link is down: port.state judges that", "", "net/ethernet/broadcom/bnxt/bnxt.c"},
     // ConnectX-3 and older.
@@ -276,7 +279,7 @@ constexpr std::array messages{
                update_firmware, "net/ethernet/mellanox/mlx5/core/en_main.c"},
     LogMessage{
         "mlx5_core", "recovered after timeout", Weight::warning,
-        "its firmware answered a command, but the interrupt that says so was lost",
+        "its firmware answered a command, but the completion interrupt was lost",
         "check whether irqbalance or CPU isolation moves its interrupts to CPUs that are off",
         "net/ethernet/mellanox/mlx5/core/cmd.c"},
     LogMessage{"mlx5_core", "RDMA_CM will not function properly for this VF", Weight::warning,

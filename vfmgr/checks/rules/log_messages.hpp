@@ -15,7 +15,7 @@ enum class Weight {
 };
 
 struct LogMessage {
-    std::string_view driver;  // empty: whichever it is
+    std::string_view driver;  // empty: any driver
     std::string_view words;   // what its text contains
     Weight weight = Weight::noise;
     std::string_view detail;  // one sentence about the NIC; for noise, why it is none

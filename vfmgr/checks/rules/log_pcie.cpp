@@ -24,8 +24,8 @@ std::optional<PcieEvent> event_of(std::string_view text) {
         return PcieEvent::gone;
     if (contains(text, "device inaccessible") || contains(text, "type=Inaccessible"))
         return PcieEvent::gone;
-    // What drivers make of it: mlx5/core/health.c, ixgbe_main.c. All ones are no firmware's
-    // version.
+    // What drivers print about the same: mlx5/core/health.c, ixgbe_main.c. No firmware has a
+    // version of all ones.
     if (contains(text, "PCI reads still not working") || contains(text, "fw_ver 0xffffffff") ||
         contains(text, "fw_ver 65535.65535.") || text == "Adapter removed")
         return PcieEvent::gone;
@@ -117,6 +117,28 @@ Finding judge_link(Machine const& machine, PciDevice const& nic, Events const& e
 
 }  // namespace
 
+namespace {
+
+// A card that fell off the bus is no device any more: only the log has its name. The port that lost
+// it has nothing below it now.
+std::optional<Finding> judge_missing(Machine const& machine, PciDevice const& nic,
+                                     std::map<PciAddress, Events> const& by_device) {
+    auto events = events_of(nic, by_device);
+    for (auto const& [port, of_port] : by_device) {
+        bool const has_some = std::ranges::any_of(*machine.pci(), [&](PciDevice const& device) {
+            return std::ranges::find(device.above(), port) != device.above().end();
+        });
+        auto const gone = of_port.find(PcieEvent::gone);
+        if (!has_some && gone != of_port.end()) events[PcieEvent::gone].add(gone->second);
+    }
+    if (!events.contains(PcieEvent::gone)) return std::nullopt;
+    auto finding = judge_link(machine, nic, events);
+    finding.detail += ", and it is no longer there";
+    return finding;
+}
+
+}  // namespace
+
 bool is_judged_by_pcie_rule(DeviceLine const& line) {
     // Further lines of AER say what an event's line said, in numbers.
     return event_of(line.text) || line.text.starts_with("AER: ") ||
@@ -141,6 +163,12 @@ std::vector<Finding> judge_pcie_ports(Machine const& machine) {
     for (auto const* const nic : functions_of(machine, is_network)) {
         if (is_vf(*nic)) continue;  // it has no link of its own
         findings.push_back(judge_link(machine, *nic, events_of(*nic, by_device)));
+    }
+    for (auto const& nic : logged_nics(*machine.log())) {
+        // VFs come and go with sriov_numvfs.
+        if (find_pci(machine, nic.address) || is_vf(nic)) continue;
+        if (auto missing = judge_missing(machine, nic, by_device))
+            findings.push_back(std::move(*missing));
     }
     return or_else(std::move(findings), nothing_in(machine.pci(), "there is no NIC"));
 }

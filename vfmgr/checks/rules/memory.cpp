@@ -49,7 +49,7 @@ std::vector<Finding> judge_locked(Machine const& machine) {
     if (!bytes) return {unknown("", {"Max locked memory in /proc/self/limits", 0})};
     if (may_lock_all(machine.facts.text("/proc/self/status").value_or("")))
         return {ok("", "root's programs may lock all memory (CAP_IPC_LOCK)", evidence)};
-    // A bandwidth test registers some megabytes for each connection, applications much more.
+    // A bandwidth test registers a few megabytes for each connection, applications much more.
     constexpr std::uint64_t enough_bytes = 64 * mebibyte;
     auto const text = *bytes >= mebibyte ? fmt::format("{} MiB", *bytes / mebibyte)
                                          : fmt::format("{} KiB", *bytes / 1024);

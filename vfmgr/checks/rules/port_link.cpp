@@ -85,8 +85,9 @@ bool alike(RdmaPortView const& left, RdmaPortView const& right) {
            left.port->link_layer() == right.port->link_layer();
 }
 
-// Returns a faster port of the same kind: by lanes, which a bad cable loses, or one of at least two
-// that agree on more. Two ports at different speeds may well be intended.
+// Returns a faster port of the same kind: one with more lanes, because a bad cable loses lanes, or
+// one of at least two that all run at one higher speed. Two ports at different speeds may well be
+// intended.
 Running const* outrunner(Running const& slow, std::vector<Running> const& all) {
     Running const* faster = nullptr;
     int agree = 0, peers = 0;

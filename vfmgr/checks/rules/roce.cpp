@@ -160,7 +160,7 @@ std::vector<Finding> judge_port_gids(Machine const& machine, RdmaPortView const&
     std::vector<Finding> findings;
     std::vector<std::string> served;
     if (auto finding = judge_node_guid(machine, view)) findings.push_back(std::move(*finding));
-    // Any of them may be the one that an address needs; diagnose() says what was not read.
+    // A GID that was not read may be the one that an address needs; diagnose() reports it.
     if (auto const& gids = view.port->gids;
         !gids.is_read() ||
         std::ranges::any_of(gids.peek(), [](Gid const& gid) { return !gid.type.is_read(); })) {

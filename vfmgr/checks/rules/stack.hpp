@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judge functions of the RDMA stack's rules that others than stack.cpp, which lists the rules,
-// define or call.
+// Judge functions of the RDMA stack's rules that are defined or called outside stack.cpp, which
+// lists the rules.
 // Pure; any thread.
 #pragma once
 

@@ -37,7 +37,7 @@ std::pair<std::string_view, std::string_view> meaning_of(int error) {
     constexpr std::string_view update =
         "update the card's firmware, or boot the kernel that worked before";
     constexpr std::string_view power =
-        "power the machine off and on; if it comes back, try the "
+        "power the machine off and on; if it happens again, try the "
         "card in another slot";
     switch (error) {
         case ENOMEM:
@@ -50,13 +50,13 @@ std::pair<std::string_view, std::string_view> meaning_of(int error) {
         case EIO:
         case ENODEV:
         case ENXIO:
-            return {"the card does not answer as it should", power};
+            return {"the card does not respond correctly", power};
         case ETIMEDOUT:
             return {"its firmware did not answer in time", power};
         case EINVAL:
         case EOPNOTSUPP:
         case EPROTO:
-            return {"its firmware and its driver do not fit", update};
+            return {"its firmware and its driver do not fit together", update};
         case EACCES:
         case EPERM:
             return {"it was forbidden", "see the lines before it: journalctl -k"};
@@ -90,7 +90,7 @@ LogLine const* line_of_failed_probe(KernelLog const& log, PciDevice const& devic
     return last;
 }
 
-// The driver was there, and gave up: to load it again would change nothing.
+// The driver was there, and gave up: loading it again would change nothing.
 std::optional<Finding> failed_probe(Machine const& machine, PciDevice const& device) {
     auto const* const line = machine.log() ? line_of_failed_probe(*machine.log(), device) : nullptr;
     if (!line) return std::nullopt;
@@ -341,7 +341,7 @@ Finding of_refusal(Machine const& machine, std::string const& module, Refusal co
         {{"depmod -a", "modprobe " + module},
          BlastRadius::none,
          "insmod does not load the modules that a module needs; if modprobe fails in the same way, "
-         "the module was built for another kernel: install it anew for this one"},
+         "the module was built for another kernel: reinstall it for this kernel"},
         evidence);
 }
 
