@@ -59,8 +59,8 @@ struct ConfigPaths {
     bool named = false;  // given by the admin: the file must exist
 };
 
-// Missing files that the admin did not name leave the defaults. Every fault is a violation whose
-// pointer is "file:line"; an unknown key is one.
+// A missing file leaves the defaults, unless the admin named it. Every fault, including an unknown
+// key, is a violation whose pointer is "file:line".
 [[nodiscard]] Result<Config> load_config(ConfigPaths const& paths);
 
 // Checks that what the configuration names exists: groups, the certificate and its key. Each one

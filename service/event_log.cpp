@@ -36,7 +36,7 @@ void log_event(HistoryEvent const& event) {
 }
 
 void log_recovered(Operation const& operation) {
-    log(Severity::notice, "an operation that was cut short has ended",
+    log(Severity::notice, "recovery ended an operation that was cut short",
         {{"operation", operation.id},
          {"kind", std::string(enum_name(operation.kind))},
          {"subject", operation.subject},

@@ -220,7 +220,7 @@ int wait_for_signal(Engine& engine, AuditTrail& trail, Clock& clock) {
     sigaddset(&signals, SIGINT);
     std::uint64_t watchdog_us = 0;
     sd_watchdog_enabled(0, &watchdog_us);
-    // Twice per watchdog period, as sd_watchdog_enabled(3) advises; without one, now and then.
+    // Twice per watchdog period, as sd_watchdog_enabled(3) advises; every 30 s without a watchdog.
     auto const tick_us = watchdog_us > 0 ? watchdog_us / 2 : 30'000'000;
     timespec const tick{static_cast<time_t>(tick_us / 1'000'000),
                         static_cast<long>(tick_us % 1'000'000) * 1000};
@@ -237,8 +237,8 @@ int wait_for_signal(Engine& engine, AuditTrail& trail, Clock& clock) {
     }
 }
 
-// Answers open requests first. The end of this process cuts short an operation that waits for a
-// guest, or behind such an operation; recovery ends it at the next start.
+// Answers open requests first. An operation that still waits for a guest, or behind such an
+// operation, is cut short when this process ends; recovery ends it at the next start.
 void stop(Engine& engine, http::Server& server, AuditTrail& trail, Clock& clock) {
     engine.stop_waiting();
     server.finish(last_answers_time);
@@ -269,7 +269,7 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     engine.control().on_bug([](std::string const& what) {
         log(Severity::error, "a bug in vfmgrd", {{"detail", what}});
     });
-    // Before the first observation: the next observation finds later changes.
+    // Set before the first observation: a later change rings the bell, and is observed at once.
     bell.on_ring([&engine] { engine.observe_at_once(); });
     auto const hearing = held([&bell] { bell.on_ring({}); });
     VFMGR_TRY(auto const events, HostEvents::start([&engine] { engine.observe_again(); }));
@@ -294,7 +294,7 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
                        router(engine, all_routes({engine, interop, host_checks, firmware}, clock),
                               api_gate(config, engine, trail, clock))));
     if (auto const vsock = guests.listen(server, plane.handler()); !vsock)
-        log(Severity::warning, "no guest plane, VMs can't report",
+        log(Severity::warning, "no guest plane: VMs can't report",
             {{"detail", vsock.error().detail}, {"remedy", vsock.error().remedy}});
     engine.on_operation(log_operation);
     follow_changes(engine, {plane, interop, server}, clock);

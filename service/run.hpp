@@ -14,8 +14,8 @@ namespace vfmgr {
 
 // After SIGTERM, waiting clients get their answer within this time, or a refusal.
 inline constexpr std::chrono::seconds last_answers_time{2};
-// Operations then have this long to end. The kernel step that an operation is in then has its own
-// time limit. The unit's TimeoutStopSec is more than both.
+// Operations then have this long to end. A kernel step that still runs after that has a time limit
+// of its own. The unit's TimeoutStopSec is longer than both.
 inline constexpr std::chrono::seconds stop_patience{20};
 
 // The third seam, beside kernel and hypervisor: how VMs connect, and what is checked about them.
@@ -32,7 +32,7 @@ class Bell {
         rung_at_ = std::chrono::system_clock::now();
         if (notify_) notify_();
     }
-    // Comparable to the read times of libvirt's views.
+    // Can be compared with the times at which libvirt's views were read.
     [[nodiscard]] Time rung_at() const {
         std::lock_guard const lock(mutex_);
         return rung_at_;

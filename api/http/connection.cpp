@@ -31,8 +31,8 @@ using Message = wire::response<wire::string_body>;
 
 namespace {
 
-// How long a closing connection lingers: the peer takes the answer and closes first. Closing at
-// once with unread input would reset the connection and destroy the answer in flight.
+// How long a closing connection lingers, so that the peer takes the answer and closes first.
+// Closing at once with unread input would reset the connection and destroy the answer in flight.
 constexpr std::chrono::seconds linger_seconds_max{5};
 constexpr std::size_t read_chunk_bytes = 16 * 1024;
 // A cancellation reaches only a pending read. If a read has completed but its callback is still
@@ -143,7 +143,7 @@ void BeastConnection::start() {
 }
 
 // Frees the place of a long poll whose client has gone. Asks the kernel again, because Asio also
-// completes a wait for an event left over from a closed descriptor whose memory this one got.
+// completes a wait for a leftover event of a closed descriptor whose memory this one reuses.
 void BeastConnection::watch_for_end() {
     socket_.async_wait(Socket::wait_error, [self = shared_from_this()](ErrorCode failed) {
         if (failed || self->phase_ == Phase::closed) return;
@@ -152,7 +152,7 @@ void BeastConnection::watch_for_end() {
     });
 }
 
-// The end of a vsock peer wakes only readers.
+// When a vsock peer ends the connection, only readers wake.
 void BeastConnection::watch_vsock_peer() {
     auto const readable = [self = shared_from_this(), sequence = sequence_](ErrorCode failed) {
         if (failed || self->phase_ != Phase::answering || sequence != self->sequence_) return;
@@ -174,7 +174,7 @@ void BeastConnection::close() {
     setup_.on_end(*this);
 }
 
-// Sends what fits into the socket at once.
+// Sends what the socket takes at once, and closes the connection.
 void BeastConnection::give_way(std::string const& refusal) {
     if (!tls_ && phase_ != Phase::writing && phase_ != Phase::lingering)
         (void)::send(socket_.native_handle(), refusal.data(), refusal.size(),
@@ -186,9 +186,10 @@ void BeastConnection::finish(Finish when) {
     finishing_ = true;
     if (phase_ == Phase::handshake || phase_ == Phase::idle) return close();
     if (when == Finish::when_answered || phase_ != Phase::answering) return;
-    send(problem_response({Problem::unavailable, "the server is stopping and did not answer this",
-                           "try again when it runs; what was accepted is in /v1/operations"},
-                          path_, id_),
+    send(problem_response(
+             {Problem::unavailable, "the server is stopping and did not answer this request",
+              "try again when it runs again; accepted requests are listed in /v1/operations"},
+             path_, id_),
          After::close);
 }
 
@@ -232,7 +233,7 @@ void BeastConnection::expired() {
 void BeastConnection::wait_for_request() {
     if (phase_ == Phase::closed) return;
     if (buffer_.size() > 0) return read_header();  // pipelined request
-    // The time of the first request runs from accept.
+    // The time limit of the first request runs from accept.
     if (phase_ != Phase::handshake) enter(Phase::idle, setup_.limits.idle_seconds_max);
     with_stream([this](auto& stream) {
         stream.async_read_some(buffer_.prepare(read_chunk_bytes),

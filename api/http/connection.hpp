@@ -29,7 +29,7 @@ class Connection {
     // Ends it to make room for another. `refusal` is a whole response; the peer gets it if an
     // answer is due, or if none has begun.
     virtual void give_way(std::string const& refusal) = 0;
-    // Ends it: at once when no request is open.
+    // Ends it as `when` says; at once if no request is open.
     virtual void finish(Finish when) = 0;
     struct Standing {
         bool idle = false;      // waits for the peer to send or take data, and owes no answer

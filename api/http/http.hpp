@@ -36,7 +36,8 @@ struct VsockPeer {
 };
 using Peer = std::variant<UnixPeer, TcpPeer, VsockPeer>;
 
-// Connection state that a later answer needs. Shared by both; any thread may use it.
+// Connection state that a later answer needs. The connection and its requests share it; any thread
+// may use it.
 struct Presence {
     std::atomic<bool> gone = false;   // the peer has left and takes no answer
     std::atomic<bool> known = false;  // set by a handler that has authenticated the peer
@@ -69,7 +70,7 @@ using Handler = std::function<void(Request, Respond)>;
 struct Limits {
     std::size_t body_bytes_max = 256 * 1024;
     std::size_t header_bytes_max = 16 * 1024;
-    std::size_t connections_max = 256;          // per listener; places.hpp shares them
+    std::size_t connections_max = 256;          // per listener; places.hpp divides them among peers
     std::size_t connections_per_peer_max = 32;  // by uid, address or CID
     std::chrono::seconds read_seconds_max{30};  // a whole request; taking a whole answer
     std::chrono::seconds idle_seconds_max{120};

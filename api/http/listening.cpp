@@ -39,7 +39,8 @@ Result<FileDescriptor> open_socket(int family) {
     return fd;
 }
 
-// Removes the socket file at `path` when nobody holds it any more, if it is still the same file.
+// Removes the socket file at `path` when the last copy of the result is gone, if it is still the
+// same file.
 Held hold_socket_file(std::string const& path) {
     struct stat made{};
     if (::lstat(path.c_str(), &made) != 0) return {};
@@ -91,7 +92,7 @@ Result<void> remove_stale(std::string const& path, SocketAddress const& address)
         return fail(Problem::conflict, fmt::format("another process listens on {}", path),
                     "stop the other daemon, or choose another socket path");
     if (errno != ECONNREFUSED && errno != ENOENT)
-        return refused_by("connect", errno, fmt::format("whether {} is in use is unknown", path),
+        return refused_by("connect", errno, fmt::format("can't tell whether {} is in use", path),
                           "remove the socket file when no daemon uses it");
     if (::unlink(path.c_str()) != 0 && errno != ENOENT)
         return refused_by("unlink", errno, fmt::format("can't remove the old {}", path),

@@ -14,7 +14,7 @@ namespace vfmgr::http {
 
 struct ListeningSocket {
     FileDescriptor fd;  // non-blocking, close-on-exec
-    Held file;          // the socket file that was created for it, which goes with it
+    Held file;          // the socket file that was created for it; removed with it
 };
 
 [[nodiscard]] Result<ListeningSocket> open_listening(Listen const& where);

@@ -25,8 +25,8 @@ class Mailbox {
     Post post_;
 };
 
-// The first call passes the response to `deliver` on the io thread. If the last copy goes without a
-// call, `deliver` gets nullopt.
+// The first call passes the response to `deliver` on the io thread. If the last copy is destroyed
+// without a call, `deliver` gets nullopt.
 [[nodiscard]] Respond make_respond(std::shared_ptr<Mailbox> mailbox,
                                    std::function<void(std::optional<Response>)> deliver);
 

@@ -35,7 +35,7 @@ struct FoundRoute {
     std::vector<std::string> ids;
 };
 
-// Refuses a path that matches no pattern with the error `otherwise`.
+// Fails with the error `otherwise` if `path` matches no pattern.
 template <class To>
 [[nodiscard]] Result<FoundRoute<To>> find_route(std::span<PathRoute<To> const> routes,
                                                 std::string_view method, std::string_view path,

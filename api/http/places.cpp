@@ -40,7 +40,7 @@ Result<std::optional<std::uint64_t>> find_place(std::span<Place const> taken,
         return fail(no_place(peer + " already has all the connections that it may have"));
     }
     if (taken.size() < limits.connections_max) return std::nullopt;
-    // After giving one place up, that peer still has at least as many places as the new one.
+    // After giving one place up, such a peer still has at least as many as the new peer then has.
     auto const of_who_has_more = [&](Place const& one) { return counts[one.peer] >= mine + 2; };
     auto const idle_of_those = [&](Place const& one) { return one.idle && of_who_has_more(one); };
     if (auto const* const one = first_to_go(taken, counts, idle_of_those)) return one->number;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shares a listener's connections among its peers. Each peer may have a part of them. When all are
-// taken, the peer with the most gives one up to a peer with fewer. Shares even out, and idle
-// connections lock no peer out. Network peers that have not authenticated have limits of their own.
-// Values; not synchronised.
+// Divides a listener's connections among its peers. Each peer may have only some of them. When all
+// are taken, the peer with the most gives one up to a peer with fewer, so that shares even out and
+// idle connections lock no peer out. Network peers that have not authenticated have limits of their
+// own. Values; not synchronised.
 #pragma once
 
 #include <cstdint>

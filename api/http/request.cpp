@@ -34,7 +34,7 @@ Refusal too_slow(Limits const& limits) {
         408,
         {Problem::timed_out,
          fmt::format("the request was not complete within {} s", limits.read_seconds_max.count()),
-         "send it faster, or again"}};
+         "send it faster, or try again"}};
 }
 
 Refusal header_too_large(Limits const& limits) {

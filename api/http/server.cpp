@@ -257,7 +257,7 @@ void Listener::cut_vsock(std::uint32_t cid) {
 
 struct Server::Impl {
     Impl(Limits given, OnBug report) : limits(given), on_bug(std::move(report)) {}
-    // A connection whose callback threw ends by its deadline.
+    // A connection whose callback threw ends at its deadline.
     void run_io() {
         while (!returns(on_bug, [this] { io.run(); })) continue;
     }

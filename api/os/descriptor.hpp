@@ -45,7 +45,7 @@ class FileDescriptor {
     int fd_ = -1;
 };
 
-// Wakes a thread that waits for descriptors, and does its waiting. Any thread.
+// Waits for descriptors, and wakes a thread that waits for them. Any thread.
 
 // Readable while raised. Fails with limit_exceeded if no descriptor is left.
 [[nodiscard]] Result<FileDescriptor> make_event();

@@ -55,8 +55,8 @@ Result<void> check_place(fs::path const& file) {
                  {{"lstat", "", fs::is_directory(status) ? "a folder" : "a link or a device"}}});
 }
 
-// Makes the folder's entry survive a power loss, too. If the file system can't sync a folder, the
-// file is still there.
+// Makes the file's entry in its folder survive a power loss, too. If the file system can't sync a
+// folder, the file is still there.
 void sync_folder(fs::path const& file) {
     auto const path = file.has_parent_path() ? file.parent_path() : fs::path(".");
     FileDescriptor const folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -91,7 +91,7 @@ std::vector<fs::path> paths_in(fs::path const& folder) {
     return paths_in(folder, ignored);
 }
 
-// The draft's name is unique, and its suffix is not one that services read in their folders.
+// The draft's name is unique, and services that read whole folders ignore files with its suffix.
 Result<void> replace_file(fs::path const& file, std::string_view text, mode_t mode) {
     VFMGR_CHECK(check_place(file));
     auto draft = (file.parent_path() / ("." + file.filename().string() + ".XXXXXX")).string();

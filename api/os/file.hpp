@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and replaces whole files, and lists folders. Any thread, and any process beside this one.
+// Reads and replaces whole files, and lists folders. Any thread; other processes may do the same.
 #pragma once
 
 #include <sys/types.h>
@@ -18,10 +18,10 @@ namespace vfmgr {
 // Absent: it can't be read, and errno says why. A file of /proc or /sys is read to its end, too.
 [[nodiscard]] std::optional<std::string> read_file(std::filesystem::path const& file);
 
-// Returns the paths in a folder, sorted; sets `failed` where it can't be read to the end.
+// Returns the paths in a folder, sorted; sets `failed` if the folder can't be read to the end.
 [[nodiscard]] std::vector<std::filesystem::path> paths_in(std::filesystem::path const& folder,
                                                           std::error_code& failed);
-// Returns those that can be read.
+// Returns the paths that can be read, and ignores a failure.
 [[nodiscard]] std::vector<std::filesystem::path> paths_in(std::filesystem::path const& folder);
 
 // Replaces the file, or leaves it as it was: writes a draft beside it, syncs and renames it.

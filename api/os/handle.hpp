@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owners of what must be freed: by a C library's own function, or by any other. Any thread.
+// Owners that free what they hold, with a C library's own function or any other. Any thread.
 #pragma once
 
 #include <memory>
@@ -18,9 +18,9 @@ struct Freed {
 template <class T, auto Free>
 using Handle = std::unique_ptr<T, Freed<Free>>;
 
-// Stands for something that is held: a claim, a place, a file. held() is told how it ends: that
-// happens once, when the last copy goes, or at once where memory runs out. The pointer is null:
-// never test it.
+// Stands for something that is held: a claim, a place, a file. held() takes the function that ends
+// it, which runs once: when the last copy is destroyed, or at once if memory runs out. The pointer
+// is null: never test it.
 using Held = std::shared_ptr<void const>;
 template <class Work>
 [[nodiscard]] Held held(Work at_end) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library that is opened at run time and never closed: it has threads of its own. One thread.
+// A library that is opened at run time and never closed, because it has threads of its own. One
+// thread.
 #pragma once
 
 #include <dlfcn.h>
@@ -18,7 +19,7 @@ class Library {
     [[nodiscard]] static Result<Library> open(std::string const& name, std::string_view consequence,
                                               std::string remedy);
 
-    // A function's address, for a pointer of its type; null where the library has none.
+    // A function's address, which converts to a pointer of its type; null if the library lacks it.
     struct Symbol {
         char const* name = "";
         void* address = nullptr;

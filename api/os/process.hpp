@@ -37,10 +37,10 @@ struct ProcessEnd {
 };
 // Waits for a child without a deadline, and reaps it.
 [[nodiscard]] ProcessEnd reap(pid_t pid);
-// Kills the child if it has not ended by the deadline. Nothing: it was killed, and reaped.
+// Kills and reaps the child if it has not ended by the deadline, and returns nullopt then.
 [[nodiscard]] std::optional<ProcessEnd> end_by(pid_t pid, Deadline deadline);
 
-// A stream socket's or a message socket's two ends, closed by execve(2). Fails with errno.
+// Returns the two ends of a stream or message socket, closed by execve(2). Fails with errno.
 [[nodiscard]] tl::expected<std::pair<FileDescriptor, FileDescriptor>, int> socket_pair(int type);
 
 }  // namespace vfmgr

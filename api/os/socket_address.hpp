@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses in the form of the socket calls, and back. Pure; any thread.
+// Converts addresses to the form that socket calls use, and back. Pure; any thread.
 #pragma once
 
 #include <netinet/in.h>

@@ -138,7 +138,7 @@ struct HostPort {
 
 [[nodiscard]] std::optional<HostPort> parse_host_port(std::string_view text,
                                                       std::uint16_t default_port);
-// Accepts a name or an address. Refuses anything that would mean more in a URL or a Host header.
+// Accepts a name or an address. Refuses text with a special meaning in a URL or a Host header.
 [[nodiscard]] bool valid_host(std::string_view host);
 [[nodiscard]] std::string to_string(HostPort const& place);
 

@@ -50,7 +50,7 @@ struct Attachment {
     std::string vm_uuid;
     std::string vm;
     VfSpec settings;  // as resolved: with the chosen MAC and the network's VLAN
-    VfSpec baseline;  // the VF's values of the same members before; restored at detach
+    VfSpec baseline;  // the VF's earlier values of the same members; restored at detach
     std::optional<IpAddress> address;
     bool live = false;    // in the running VM
     bool config = false;  // in the persistent XML
@@ -58,7 +58,7 @@ struct Attachment {
     std::optional<Verification> verification;  // the latest run
     Time created_at{};
     // Absent: from an older vfmgrd that did not record it, or from a dry run.
-    std::optional<std::string> operation{};     // that attached it; leaves the store after 30 days
+    std::optional<std::string> operation{};     // the attach; leaves the store after 30 days
     std::optional<std::string> requested_by{};  // uid:0, token:<id>
     bool operator==(Attachment const&) const = default;
 };
@@ -74,10 +74,10 @@ extern template struct Json<Attachment>;
 // it open. A VF without a certificate is in quarantine. Self-contained: the objects it names may be
 // gone. A value.
 
-// The start or the end of the attachment. Absent: not recorded, by an earlier vfmgrd.
+// The start or the end of the attachment. Absent members: an earlier vfmgrd did not record them.
 struct CertificateMark {
     std::optional<Time> at;                   // when the work on it began
-    std::optional<std::string> operation;     // that did it
+    std::optional<std::string> operation;     // the operation that did it
     std::optional<std::string> requested_by;  // uid:0, token:<id>, daemon
     bool operator==(CertificateMark const&) const = default;
 };
@@ -120,11 +120,11 @@ struct Certificate {
     std::string attachment;  // the attachment that ended
     std::string vm;
     VfSpec settings;                    // as the driver reports them
-    std::optional<std::string> driver;  // that the free VF is bound to
+    std::optional<std::string> driver;  // the one that the free VF is bound to
     Time observed_at{};
     CertificateMark attached{};
     CertificateMark detached{};
-    std::optional<VfReset> reset{};  // absent: not recorded, by an earlier vfmgrd
+    std::optional<VfReset> reset{};  // absent: an earlier vfmgrd did not record it
     Restored restored{};
     RotatedAddresses rotated{};
     // Read right before the reset, which may clear them; absent: not reported by the PF's driver.

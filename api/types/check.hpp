@@ -39,7 +39,7 @@ struct Remedy {
     std::vector<std::string> drain{};  // VMs that hold VFs; commands are shown once there are none
 };
 
-// Where it was read (a path, a command or a netlink request), and what was there.
+// Where a fact was read (a path, a command or a netlink request), and what was there.
 struct Evidence {
     std::string source;
     std::string text;
@@ -64,7 +64,7 @@ struct CheckReport {
     CheckedMachine machine = CheckedMachine::host;
     Time collected_at{};
     std::string kernel;             // release; empty if unknown
-    std::vector<Finding> findings;  // in the rules' order; what another explains is last
+    std::vector<Finding> findings;  // in the rules' order; those that another explains come last
 };
 
 // Returns the worst result: `failed` before `warning` before the rest.

@@ -61,8 +61,8 @@ struct AuditEntry {
     std::string subject;
     std::string outcome;         // the status: "202"
     bool refused = false;        // a status of 400 or above; kept apart from the others
-    std::uint64_t requests = 1;  // more: stands for one minute's requests without entries of their
-                                 // own
+    std::uint64_t requests = 1;  // above 1: the entry stands for one minute's requests that have
+                                 // no entries of their own
     bool operator==(AuditEntry const&) const = default;
 };
 

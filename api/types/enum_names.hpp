@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of an enumerator, in JSON and on the command line: its name, without the underscore of
-// those that C++ reserves ("auto_").
+// The text of an enumerator, in JSON and on the command line: its name, without the underscore that
+// sets it apart from a C++ keyword ("auto_").
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using EnumName = std::pair<E, std::string_view>;
 namespace enums {
 
 // "ethernet" for LinkLayer::ethernet; empty for a number that is no enumerator. Compilers print the
-// one as vfmgr::LinkLayer::ethernet, the other as (vfmgr::LinkLayer)2.
+// first as vfmgr::LinkLayer::ethernet, the second as (vfmgr::LinkLayer)2.
 template <auto Value>
 consteval std::string_view text() {
     std::string_view name = __PRETTY_FUNCTION__;
@@ -30,7 +30,7 @@ consteval std::string_view text() {
     return name.ends_with('_') ? name.substr(0, name.size() - 1) : name;
 }
 
-// A copy, because what compilers print is long, and would stand in the program as a whole.
+// A copy, because what compilers print is long, and all of it would end up in the program.
 template <auto Value>
 inline constexpr auto letters = [] {
     std::array<char, text<Value>().size()> copy{};

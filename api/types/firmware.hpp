@@ -94,9 +94,9 @@ struct FirmwareCard {
 // host.
 enum class FirmwarePending { none, reboot, power_cycle };
 
-// Firmware settings that were requested of a card and have not been observed to hold since. Records
-// the boots in which each setting was requested: a client that requests it at every boot and
-// reboots until it holds must be stopped at some point.
+// Firmware settings that were requested of a card and have not been observed in effect since.
+// Records the boots in which each setting was requested: a client that requests it at every boot
+// and reboots until it takes effect must be stopped at some point.
 struct FirmwareTries {
     FirmwareSettings settings;
     std::map<std::string, std::vector<std::string>> boots;  // by the setting's name; boot ids

@@ -307,7 +307,7 @@ void fields(F& f, V& opening) {
     f.value("request", opening.request);
 }
 
-// Read only: the token stays with the host that it is for.
+// Only ever read, never written: the token stays with the host that it is for.
 template <class F, Of<ResponderTarget> V>
 void fields(F& f, V& target) {
     f.value("host", target.place.host);

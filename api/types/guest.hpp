@@ -113,7 +113,7 @@ struct GuestReport {
     std::string nonce;
     std::vector<TestResult> tests;
     std::map<std::string, std::string> digests;  // "rdma_read", "rc_ping"
-    std::vector<Counter> counters;               // counters of losses in the VM: their growth
+    std::vector<Counter> counters;               // how much the VM's counters of losses grew
     std::map<std::string, std::string> facts;    // kernel, vf_guest version, ifname, rdma_device
     std::string error;                           // why the guest could not test at all
     bool operator==(GuestReport const&) const = default;
@@ -150,7 +150,7 @@ enum class StreamKind {
            kind == StreamKind::ud_echo;
 }
 
-// The host counts its answers, to compare them with what a guest reports.
+// For these kinds the host counts its answers, to compare them with what a guest reports.
 [[nodiscard]] constexpr bool is_answered(StreamKind kind) {
     return is_echo(kind) || kind == StreamKind::cm_ping;
 }
@@ -211,7 +211,7 @@ extern template struct Json<StreamOffer>;
 
 inline constexpr std::uint16_t responder_tls_port = 8473;
 
-// Read only: the token is never written anywhere.
+// Only ever read: the token is never written anywhere.
 struct ResponderTarget {
     HostPort place{"", responder_tls_port};
     std::string fingerprint;  // SHA-256 of its certificate, hex
@@ -221,7 +221,7 @@ struct ResponderTarget {
 
 struct ResponderInfo {
     std::string version;
-    IpAddress address;  // that is tested against
+    IpAddress address;  // the address that the tests use
     std::uint16_t echo_port = 0;
     std::optional<MacAddress> mac;  // of its netdev; absent if that has no 6-byte address
     std::uint32_t mtu = 1500;

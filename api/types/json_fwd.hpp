@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a type's JSON is written and read, for headers: without the cost of nlohmann's own. No state,
-// any thread.
+// Declares how a type's JSON is written and read, for headers that must not pay for nlohmann's own.
+// No state, any thread.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -18,8 +18,8 @@ struct Error;
 
 // Both are made from `fields(f, value)`, a template in T's .cpp that names each member once, and
 // from `check(reader, value)`, if there is one: rules between members, or values made from several.
-// T's .cpp ends with `template struct Json<T>;`, which T's header declares extern. A type that only
-// members of other types in the same .cpp have needs neither.
+// T's .cpp ends with `template struct Json<T>;`, which T's header declares extern. A type that is
+// only a member of other types in the same .cpp needs neither.
 template <class T>
 struct Json {
     static void write(nlohmann::json& out, T const& value);
@@ -44,7 +44,7 @@ struct ItemList {
 
 }  // namespace vfmgr
 
-// Makes `nlohmann::json(value)` work for them.
+// Makes `nlohmann::json(value)` work for described types.
 template <vfmgr::Described T>
 struct nlohmann::adl_serializer<T, void> {
     static void to_json(nlohmann::json& out, T const& value) { vfmgr::Json<T>::write(out, value); }

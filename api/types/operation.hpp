@@ -63,7 +63,7 @@ struct Operation {
            operation.state == OperationState::failed;
 }
 
-// A plan as a client reads it. Its steps have more members, those of each kind of step.
+// A plan as a client reads it. A step has further members, which depend on its kind.
 struct PlannedStep {
     std::string sentence;
 };
@@ -109,7 +109,7 @@ struct HistoryEvent {
     std::optional<std::uint16_t> vf;  // absent: the PF, and with it all of its VFs
     std::optional<std::string> attachment;
     std::optional<std::string> vm;
-    std::optional<std::string> operation;     // that caused it; has the details
+    std::optional<std::string> operation;     // the one that caused it; has the details
     std::optional<std::uint64_t> because_of;  // number of the event that caused it
     std::string detail;                       // one sentence
     std::optional<Certificate> certificate;   // of the detached VF

@@ -70,7 +70,7 @@ void fields(F& f, V& interface) {
     f.value("peers", interface.peers);
 }
 
-// A PF's VFs are those that were observed, or those with what the daemon knows of them.
+// `vfs` holds a PF's VFs as observed, or those VFs with what the daemon knows of them.
 template <class F, Of<PfState> V, class Vfs>
 void fields_of_pf(F& f, V& pf, Vfs& vfs) {
     f.value("info", pf.info);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is observed of a PF, and its answer in the API. Values; any thread.
+// What is observed of a PF, and the API's answer about it. Values; any thread.
 #pragma once
 
 #include <compare>

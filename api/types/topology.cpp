@@ -9,8 +9,8 @@
 namespace vfmgr {
 namespace {
 
-// A switch is two ports, one above its bus and one below: as many as lie between two functions
-// below one port.
+// Returns how many switches lie between two functions below one port. A switch is two ports, one
+// above its bus and one below.
 std::size_t switches_between(PciPlace const& one, PciPlace const& other, std::size_t common) {
     auto const below_one = one.above.size() - common;
     auto const below_other = other.above.size() - common;

@@ -26,7 +26,7 @@ enum class TestPath { internal_switch, wire };
 enum class Profile { quick, default_, deep };
 
 // A source of counters of lost packets: a queueing discipline (tc), statistics of a netdev,
-// hw_counters of an RDMA device. In the order in which they are a cause.
+// hw_counters of an RDMA device. In the order in which they explain a failed run.
 enum class CounterSource { qdisc, netdev, rdma };
 
 struct Counter {

@@ -14,7 +14,7 @@
 
 namespace vfmgr {
 
-// `auto` is a keyword: the enumerator is auto_, its text "auto". The PF's link decides.
+// `auto` is a keyword: the enumerator is auto_, its text "auto". With it, the PF's link decides.
 enum class LinkState { auto_, enable, disable };
 
 struct VfSpec {
@@ -136,7 +136,7 @@ struct VfCounters {
 struct VfQuarantine {
     std::string reason;
     std::vector<std::string> residue;
-    std::string vm;  // that had it
+    std::string vm;  // the VM that had the VF
     Time since{};
 };
 
@@ -144,7 +144,7 @@ struct VfQuarantine {
 struct VfView {
     VfState vf;
     std::optional<std::string> attachment;  // its id
-    std::optional<std::string> vm;          // that has it
+    std::optional<std::string> vm;          // the VM that has the VF
     std::optional<VfQuarantine> quarantine;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line while it is put together and parsed: each command knows what it runs. Created
+// The command line, from its definition to its parsing: each command knows what it runs. Created
 // once, in main().
 #pragma once
 
@@ -24,7 +24,7 @@ struct CommandLine {
 
     CLI::App* add(CLI::App& parent, char const* name, char const* help, Run runs) {
         auto* const command = parent.add_subcommand(name, help);
-        // CLI11 calls that of the innermost command first.
+        // CLI11 calls the innermost command's callback first.
         command->callback([this, runs = std::move(runs)] {
             if (!run) run = runs;
         });
@@ -36,7 +36,8 @@ struct CommandLine {
     }
 };
 
-// Adds an option whose value is an enumerator's name. `value` is of the enum, or optional.
+// Adds an option whose value is an enumerator's name. `value` is of the enum's type, or an optional
+// of it.
 template <class Value>
 CLI::Option* add_choice(CLI::App& command, std::string const& name, Value& value,
                         char const* help) {
@@ -50,8 +51,8 @@ CLI::Option* add_choice(CLI::App& command, std::string const& name, Value& value
     return command.add_option_function<std::string>(name, set, help);
 }
 
-// vf-guest stream: sends paced packets from one machine to another, and counts them there. Their
-// exit status: 0 when every packet arrived, 1 when some did not or that is unknown.
+// vf-guest stream: sends paced packets from one machine to another, and counts them there. Both
+// commands exit with 0 when every packet arrived, with 1 when some did not or that is unknown.
 void add_stream_commands(CommandLine& line);
 
 }  // namespace vfmgr::guest::command

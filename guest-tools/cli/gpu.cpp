@@ -78,7 +78,7 @@ std::vector<std::string> cpus_of_nodes() {
     }
 }
 
-// Reads them in NCCL's order: the environment first, then the user's file, then the machine's.
+// Reads the settings in NCCL's order: the environment, then the user's file, then the machine's.
 gpu::NcclState nccl_state(std::string const& current) {
     gpu::NcclState state;
     for (char** one = environ; *one; ++one) gpu::add_nccl_file(*one, state.settings);

@@ -21,8 +21,8 @@ namespace vfmgr::guest::command {
 // Parses "90s", "10m", "1h": from a second to a day.
 [[nodiscard]] std::optional<std::chrono::seconds> parse_wait(std::string_view text);
 
-// Returns vf-guest's exit status: 0 when it is loaded or not needed, 1 when it can't be or the
-// kernel refused, 7 when what is awaited did not appear.
+// Returns vf-guest's exit status: 0 when the module is loaded or not needed, 1 when it can't be
+// loaded or the kernel refused it, 7 when what it waits for did not appear.
 [[nodiscard]] int run_peermem(Options const& options);
 
 }  // namespace vfmgr::guest::command

@@ -41,7 +41,7 @@ struct DoctorOptions {
 struct PeermemOptions {
     bool explain = false;
     std::string from;                          // a bundle, for explain; empty: this machine
-    std::optional<std::chrono::seconds> wait;  // absent: not at all
+    std::optional<std::chrono::seconds> wait;  // absent: does not wait
     bool despite_dma_buf = false;
     bool at_boot = false, not_at_boot = false;
 };

@@ -12,7 +12,7 @@
 
 namespace vfmgr::guest::command {
 
-// Returns the facts of a bundle, by its file's name; of this VM where it is empty.
+// Returns the facts in the bundle with that file name; this VM's facts if the name is empty.
 [[nodiscard]] Result<checks::Facts> facts_of(std::string const& bundle);
 
 // Returns vf-guest's exit status: 1 when a check fails.
@@ -37,7 +37,7 @@ void print_line(std::string const& line);
 void warn(std::string const& line);
 // Indents. Replaces what is not UTF-8, such as a netdev's name.
 void print_json(nlohmann::json const& document);
-// Prints one of them, as the user chose.
+// Prints the document or the text, as the user chose.
 void print_answer(Options const& options, nlohmann::json const& document, std::string const& text);
 // Prints a document that is JSON already.
 void print_document(std::string_view json);

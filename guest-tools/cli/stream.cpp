@@ -129,7 +129,7 @@ constexpr double seconds_max = 30.0 * 86'400;
 constexpr double packets_max = 1e14;
 // These are ints: each other type of check adds another instance of CLI11's templates.
 constexpr int packet_bytes_min = stream::packet_bytes_min;
-constexpr int packet_bytes_max = 65'507;  // of UDP over IPv4; ud checks what fits itself
+constexpr int packet_bytes_max = 65'507;  // of UDP over IPv4; ud checks its own limit
 constexpr int chunk_max = stream::chunk_max;
 
 template <class Time>

@@ -23,7 +23,7 @@ namespace {
 constexpr std::chrono::seconds kernel_time{10};
 constexpr std::chrono::seconds configure_time{30};
 
-// Returns the VF's netdev, configured by the resident vf-guest or else now.
+// Returns the VF's netdev. If the resident vf-guest has not configured it, configures it now.
 Result<std::string> ready_netdev(Options const& options, GuestAttachment const& attachment) {
     auto const deadline = std::chrono::steady_clock::now() + kernel_time;
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));

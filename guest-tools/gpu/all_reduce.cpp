@@ -50,7 +50,7 @@ struct Rank {
           stream(nullptr, context.cuda().calls.cuStreamDestroy_v2) {}
     Rank(Rank const&) = delete;
     Rank& operator=(Rank const&) = delete;
-    // What is released next needs the context.
+    // The members that are destroyed next need the context to be current.
     ~Rank() { static_cast<void>(context.use()); }
 
     static Result<std::unique_ptr<Rank>> open(Cuda const& cuda, CudaGpu const& gpu) {
@@ -80,7 +80,7 @@ struct Rank {
         for (std::size_t at = 0; at < own.size(); ++at)
             own[at] = static_cast<float>(values.of(number, at));
         VFMGR_CHECK(sent->write(0, std::as_bytes(std::span(own))));
-        // The non-blocking stream does not wait for these copies either.
+        // The non-blocking stream would not wait for these copies by itself.
         return context.synchronize();
     }
 };
@@ -141,7 +141,7 @@ class Clique {
         return {};
     }
 
-    // These sizes exercise NCCL's three protocols; they include one that is no round multiple.
+    // These sizes exercise NCCL's three protocols; one of them is not a round multiple.
     Result<void> prove() {
         constexpr std::array<std::uint64_t, 4> sizes{4, 4096, 262'148, 4U << 20U};
         for (auto const bytes : sizes)

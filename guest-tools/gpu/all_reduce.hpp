@@ -41,7 +41,8 @@ struct AllReduceValues {
 };
 
 struct AllReduceEars {
-    // Called before each step with what it does: "making communicators …". The last one hangs.
+    // Called before each step with what it does: "making communicators …". If the test hangs, it
+    // hangs in the last of these steps.
     std::function<void(std::string const&)> on_step;
     // Called before anything is freed, since freeing waits for what still runs on the GPUs.
     std::function<void(TestResult const&)> on_result;
@@ -68,7 +69,7 @@ struct AllReduceOrder {
 // mode it would keep the GPU from the process.
 [[nodiscard]] TestResult test_all_reduce(Cuda const& cuda, AllReduceOrder const& order);
 
-// Runs in the process. `words` are bytes_max. Returns the exit status.
+// Runs in that process. `words` holds bytes_max. Returns the exit status.
 int run_all_reduce(std::vector<std::string> const& words);
 
 }  // namespace vfmgr::guest::gpu

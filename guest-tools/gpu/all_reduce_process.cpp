@@ -83,7 +83,7 @@ int run_all_reduce(std::vector<std::string> const& words) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     // Keeps NCCL's output out of standard output, where it would land inside a document.
     ::dup2(STDERR_FILENO, STDOUT_FILENO);
-    // Calls that return unfinished are for programs that have other work to do.
+    // Makes calls block: calls that return early are for programs that have other work to do.
     ::setenv("NCCL_COMM_BLOCKING", "1", 1);
     interop::report_to_parent(std::string("asking ") + cuda_library);
     auto const cuda = Cuda::open();

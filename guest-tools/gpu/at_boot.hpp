@@ -13,7 +13,7 @@ namespace vfmgr::guest::gpu {
 
 class ModuleWatch {
   public:
-    // Open it before the observation whose change is awaited. `root` is the prefix of every path.
+    // Open it before you observe, so that no change is missed. `root` is the prefix of every path.
     [[nodiscard]] static Result<ModuleWatch> open(std::string const& root,
                                                   std::string const& release);
 
@@ -47,7 +47,7 @@ struct AtBoot {
     std::string detail;  // one sentence
 };
 
-// Chooses the way, with the reason; changes nothing.
+// Chooses how the module is loaded at boot, with the reason; changes nothing.
 [[nodiscard]] AtBoot choose_at_boot(checks::Machine const& machine, std::string const& module);
 // Sets up what choose_at_boot() chooses.
 [[nodiscard]] Result<AtBoot> keep_at_boot(Places const& places, std::string const& module);

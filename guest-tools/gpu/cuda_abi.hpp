@@ -49,7 +49,7 @@ inline constexpr int pointer_is_managed = 8;
 
 inline constexpr unsigned context_sync_memops = 0x80;  // CU_CTX_SYNC_MEMOPS
 inline constexpr unsigned mem_attach_global = 1;       // CU_MEM_ATTACH_GLOBAL
-inline constexpr unsigned stream_non_blocking = 1;     // to 200 (all devices): no flush needed
+inline constexpr unsigned stream_non_blocking = 1;     // CU_STREAM_NON_BLOCKING
 inline constexpr int range_handle_dma_buf = 1;         // CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD
 inline constexpr int jit_error_log_buffer = 5;         // CU_JIT_ERROR_LOG_BUFFER
 inline constexpr int jit_error_log_bytes = 6;          // CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES

@@ -21,7 +21,8 @@ namespace vfmgr::guest::gpu {
 
 // Counts this process's descriptors now.
 [[nodiscard]] std::size_t open_descriptors();
-// Pinned by RDMA drivers and the like, VmPin of proc_pid_status(5). Excludes memory of GPUs.
+// Returns how many bytes RDMA drivers and the like have pinned: VmPin of proc_pid_status(5).
+// Excludes GPU memory.
 [[nodiscard]] std::uint64_t pinned_bytes();
 [[nodiscard]] std::uint64_t parse_pinned_bytes(std::string_view status);  // 0 if it is missing
 

@@ -49,7 +49,7 @@ Result<void> GpuContext::use() const {
     return cuda_->run(cuda_->calls.cuCtxSetCurrent, handle_);
 }
 
-// Adds to the flags already set. Some drivers accept this one only alone, as UCX sets it.
+// Adds to the flags already set. Some drivers accept this flag only by itself; UCX sets it so.
 void GpuContext::set_sync_memops() {
     auto const& calls = cuda_->calls;
     unsigned flags = 0;

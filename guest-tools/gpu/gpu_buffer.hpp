@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GPU's primary context and buffers in its memory, which a NIC may reach. Released with their
-// owners: buffers before the context. One thread, whose current context it is.
+// owners: buffers before the context. One thread, in which the context is current.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ class GpuContext {
     // used is current.
     [[nodiscard]] Result<void> use() const;
     // Whether SYNC_MEMOPS is set for all memory of the context: VMM memory has no such attribute
-    // itself.
+    // of its own.
     [[nodiscard]] bool syncs_all() const { return syncs_all_; }
     [[nodiscard]] Result<std::size_t> free_bytes() const;
     [[nodiscard]] Result<void> synchronize() const;
@@ -85,7 +85,7 @@ class GpuBuffer {
     // copies through main memory. Fails with kernel_refused or unsupported where that route is not
     // available (GPUDIRECT.md#dma-buf, GPUDIRECT.md#nvidia-peermem).
     [[nodiscard]] Result<void> reach(Route route, ibv_pd* pd, int access);
-    // Where the NIC reaches it, for its own machine and for the other end.
+    // The key that this machine uses for the memory, and what the other end needs to reach it.
     [[nodiscard]] std::uint32_t local_key() const { return mr_->lkey; }
     [[nodiscard]] MemoryRegion remote() const;
     [[nodiscard]] bool is_staged() const { return stage_.has_value(); }

@@ -26,7 +26,7 @@ struct CudaGpu : GpuInfo {
 // it.
 [[nodiscard]] bool offers_gpudirect(GpuInfo const& gpu);
 
-// Whether a NIC's writes are in no order for the GPU without a flush.
+// Whether the GPU needs a flush to see a NIC's writes in order.
 [[nodiscard]] bool needs_flush(GpuInfo const& gpu);
 // Whether cuFlushGPUDirectRDMAWrites() exists and works, whatever the order of writes.
 [[nodiscard]] bool offers_flush(Cuda const& cuda, GpuInfo const& gpu);
@@ -37,8 +37,8 @@ struct CudaGpu : GpuInfo {
 // Adds what the machine's files report.
 [[nodiscard]] GpuInfo join(GpuInfo info, checks::Machine const& machine);
 
-// Measures `gpus` from that netdev's NIC, which becomes the nearest NIC of each. Leaves them
-// unchanged where the netdev belongs to no PCI function.
+// Measures how far each GPU is from that netdev's NIC, and makes it their nearest NIC. Leaves
+// `gpus` unchanged where the netdev belongs to no PCI function.
 void measure_from(checks::Machine const& machine, std::string_view netdev,
                   std::vector<GpuInfo>& gpus);
 

@@ -79,7 +79,7 @@ Result<GpuCheck> GpuPayload::check(verify::Payload const& payload, GpuBuffer con
     if (found.chunks_wrong == 0) return check;
     auto const listed = std::min<std::uint64_t>(found.reporters, listed_max);
     check.wrong.assign(found.wrong.begin(), found.wrong.begin() + static_cast<long>(listed));
-    // More threads than are listed may have reported: the lowest may not be among the listed.
+    // More threads may have reported than the list has room for: it may lack the lowest.
     check.wrong.push_back(found.lowest);
     std::ranges::sort(check.wrong);
     auto const same = std::ranges::unique(check.wrong);

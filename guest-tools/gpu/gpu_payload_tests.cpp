@@ -43,7 +43,7 @@ Result<void> fill_well(GpuPayload const& kernels, Payload const& payload, GpuBuf
     return expect(found.chunks_wrong == 0, wrong_text(found), broken_memory);
 }
 
-// The host as a second judge, of both ends of the memory.
+// Checks both ends of the memory on the host, as a second judge.
 Result<void> check_on_host(Payload const& payload, GpuBuffer const& memory, std::uint64_t bytes) {
     constexpr std::uint64_t sample_max = 1U << 20U;
     std::vector<std::byte> sample(std::min(sample_max, bytes));

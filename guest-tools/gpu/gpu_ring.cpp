@@ -27,8 +27,8 @@ constexpr std::size_t batch_bytes = numbers_at + arrivals_max * sizeof(std::uint
 // One thread reads one packet, and one block covers a whole batch.
 static_assert(arrivals_max <= threads_per_block);
 
-// Packets are in the GPU's memory. A NIC writes them there directly; a socket writes to main
-// memory, into a stage as large as what it fills at once.
+// Packets are in the GPU's memory. A NIC writes them there directly; a socket writes to a stage in
+// main memory, which is as large as what the socket fills at once.
 class GpuRing final : public stream::RingMemory {
   public:
     GpuRing(GpuRings const& gpu, RingShape const& shape, GpuBuffer memory, GpuBuffer batch,
@@ -48,7 +48,7 @@ class GpuRing final : public stream::RingMemory {
 
     verify::Sge slot(std::uint32_t index) const override {
         if (is_staged()) return slots_.slot(index);
-        // An address of the GPU's, which no code here reads or writes.
+        // An address in the GPU's memory: no code here reads or writes there.
         auto* const at = std::bit_cast<std::byte*>(memory_.range().address + index * stride_);
         return {{at, shape_.packet_bytes}, memory_.local_key()};
     }

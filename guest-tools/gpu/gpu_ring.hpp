@@ -16,8 +16,8 @@ namespace vfmgr::guest::gpu {
 struct GpuRings {
     // Opens the GPU found.gpus[at].
     [[nodiscard]] static Result<std::unique_ptr<GpuRings>> open(FoundGpus found, std::size_t at);
-    // Outlives its rings. With a NIC, registers by DMA-BUF, else by nvidia-peermem; the Error
-    // covers both.
+    // Outlives its rings. With a NIC, registers the memory by DMA-BUF or, if that fails, by
+    // nvidia-peermem; the Error covers both.
     [[nodiscard]] Result<std::unique_ptr<stream::RingMemory>> make(
         stream::RingShape const& shape, verify::Endpoint const* endpoint) const;
 

@@ -90,8 +90,8 @@ Result<void> run_all(Cuda const& cuda, CudaGpu const& gpu, GpuTestOptions const&
     return {};
 }
 
-// Tests what several GPUs do together: it belongs to no single GPU, and runs whatever that GPU
-// offers.
+// Tests what several GPUs do together: the test belongs to no single GPU, and runs whatever the
+// tested GPU offers.
 TestResult test_clique(Cuda const& cuda, GpuTestOptions const& options) {
     AllReduceOrder order;
     order.bytes_max = std::min(order.bytes_max, options.bytes.value_or(order.bytes_max));

@@ -49,7 +49,7 @@ class OnGpu final : public verify::TransferTarget {
     }
     Result<bool> flush() override {
         auto const& cuda = gpu_.context.cuda();
-        // A copy is ordered.
+        // Staged memory is copied, and a copy is in order.
         if (buffer_.is_staged() || !offers_flush(cuda, gpu_.gpu)) return false;
         VFMGR_CHECK(flush_writes(cuda));
         return true;

@@ -121,7 +121,7 @@ constexpr auto known = std::to_array<KnownRefusal>({
      "read the reason in the kernel log: dmesg | grep NVRM"},
 });
 
-// Whether a line names the module, or no module at all, as lines about signatures long did.
+// Whether a line names the module, or no module at all: lines about signatures long named none.
 bool is_about(std::string_view line, std::string const& module) {
     if (line.find(module) != line.npos || line.find(with(module, '_', '-')) != line.npos)
         return true;
@@ -196,7 +196,7 @@ PeermemPlan plan_now(Places const& places, PeermemOptions options) {
     return peermem_plan(checks::read_machine(facts), options);
 }
 
-// Waits until the plan is no longer to wait, or until the deadline.
+// Waits until there is nothing left to wait for, or until the deadline.
 Result<PeermemPlan> await_plan(Places const& places, PeermemOptions options,
                                std::optional<Deadline> wait_until,
                                std::function<void(std::string const&)> const& report) {
@@ -219,7 +219,7 @@ Result<PeermemPlan> await_plan(Places const& places, PeermemOptions options,
     return plan;
 }
 
-// Returns the log lines that are new since then. Their clock is the kernel's.
+// Returns the log lines that are newer than `seconds`, on the kernel's clock.
 std::vector<std::string> logged_since(double seconds, checks::Machine const& machine) {
     std::vector<std::string> lines;
     if (!machine.log()) return lines;

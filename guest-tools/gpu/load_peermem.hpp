@@ -30,7 +30,7 @@ void check_kernel(checks::Machine const& machine, std::string const& module,
 // Loads on request the module that lets the NIC reach GPU memory: follows the plan, waits for what
 // the plan awaits, and explains a refusal with the kernel's messages. Blocks; any thread.
 
-// What tests replace of this machine.
+// The parts of this machine that tests replace.
 struct Places {
     std::string root;                   // prefix of every path; empty: this machine
     std::string modprobe = "modprobe";  // programs, searched for in PATH

@@ -75,8 +75,8 @@ struct Nccl {
 // The parts of NCCL that decide about GPUDirect: its settings, its distance rule, and the file that
 // describes to it a host's PCI tree, which the VM does not show (GPUDIRECT.md#nccl). Pure.
 
-// NCCL_… by name: from the environment, else from ~/.nccl.conf, else from /etc/nccl.conf. The file
-// that NCCL_CONF_FILE puts in place of the first is not read.
+// NCCL_… by name: from the environment, else from ~/.nccl.conf, else from /etc/nccl.conf. A file
+// that NCCL_CONF_FILE names in place of ~/.nccl.conf is not read.
 using NcclSettings = std::map<std::string, std::string, std::less<>>;
 // Adds a file's lines "NCCL_NAME=VALUE"; lines that begin with "#" are comments. Existing values
 // stay.
@@ -86,8 +86,8 @@ void add_nccl_file(std::string_view text, NcclSettings& settings);
 // another. An unknown value is an error, because NCCL ignores it. So are NVL, NVB, C2C, P2C and
 // PXN, which NCCL knows: none of them is a PCI distance.
 [[nodiscard]] Result<PciDistance> gdr_level(NcclSettings const& settings);
-// Returns the distance between the two by NCCL's rule: PIX, PXB, PHB or SYS. Broadcom switches that
-// show two levels and are one count once (ncclTopoFlattenBcmSwitches), where `nvidia-smi topo`
+// Returns the distance between the two by NCCL's rule: PIX, PXB, PHB or SYS. A Broadcom switch that
+// shows two levels counts as one switch (ncclTopoFlattenBcmSwitches), where `nvidia-smi topo`
 // reports PXB. Host bridges of one NUMA node belong to one CPU, PHB; all functions without a known
 // node belong to another CPU.
 [[nodiscard]] PciDistance nccl_distance(PciPlace const& one, PciPlace const& other);
@@ -104,8 +104,8 @@ struct PlacedFunction {
     PciPlace host;
 };
 // `affinities` are the VM's CPUs by NUMA node, masks of equal length as in sysfs ("ffff,ffffffff").
-// Unless the VM has as many nodes as these functions have on the host, each node has all CPUs; the
-// one of functions whose node is unknown always has.
+// Unless the VM has as many nodes as these functions have on the host, each node gets all CPUs; the
+// node of functions whose node is unknown always gets all.
 [[nodiscard]] std::string topology_file(std::vector<PlacedFunction> const& functions,
                                         std::vector<std::string> const& affinities);
 

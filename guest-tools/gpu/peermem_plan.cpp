@@ -61,7 +61,7 @@ void check_driver(Machine const& machine, PeermemPlan& plan) {
         auto const gpus = checks::own_gpus(machine);
         bool const has_one =
             std::ranges::any_of(gpus, [](auto const* gpu) { return gpu->driver() == "nvidia"; });
-        // It is the same while the driver starts.
+        // The machine looks the same while the driver is still starting.
         if (!has_one) await("nvidia is loaded but has no GPU (dmesg | grep NVRM says why)");
         return;
     }
@@ -83,7 +83,8 @@ void check_driver(Machine const& machine, PeermemPlan& plan) {
 
 // --- the RDMA stack ---
 
-// Whether the installed stack has what the loaded one lacks: openibd has yet to replace it.
+// Whether the installed stack has the peer memory that the loaded one lacks: then openibd has yet
+// to replace the loaded one.
 bool peers_are_installed(Machine const& machine) {
     auto const path = fmt::format("/lib/modules/{}/modules.symbols", machine.release());
     return machine.facts.text(path).value_or("").find("symbol:ib_register_peer_memory_client ") !=

@@ -83,7 +83,7 @@ static_assert(sizeof(Arp) == 28);
 
 Error no_probe(std::string const& ifname, char const* call) {
     return {Problem::kernel_refused,
-            fmt::format("{} can't be used to ask who else has its address", ifname),
+            fmt::format("can't check over {} whether another machine has its address", ifname),
             "run vf-guest as root; allow AF_PACKET in its unit",
             {errno_cause(call, errno)}};
 }
@@ -107,8 +107,8 @@ Result<FileDescriptor> send_probe(Netdev const& netdev, IpAddress const& address
     return socket;
 }
 
-// Ignores this machine's netdevs `own`: another of its NICs on the same network may answer, too
-// (arp_ignore 0).
+// Ignores answers from `own`, this machine's netdevs: another of its NICs on the same network may
+// answer, too (arp_ignore 0).
 Result<std::optional<MacAddress>> other_owner(Netdev const& netdev, IpAddress const& address,
                                               std::vector<Netdev> const& own) {
     VFMGR_TRY(auto const socket, send_probe(netdev, address));

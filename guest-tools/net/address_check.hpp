@@ -15,7 +15,7 @@ namespace vfmgr::guest {
 
 using ArpSettings = std::map<std::string, std::string>;  // "arp_ignore": "1"
 
-// Several NICs on one network are the rule for RDMA. Linux then treats each as a way to all of the
+// With RDMA, several NICs on one network are usual. Linux then treats each as a way to all of the
 // machine's addresses: the NIC that answers first gets the traffic for which the other one's
 // hardware is waiting. Mellanox's arp_announce_conf.sh sets this for all NICs, vf-guest for the VF.
 // - arp_ignore 1: answers only for addresses of the NIC that received the request.
@@ -23,9 +23,9 @@ using ArpSettings = std::map<std::string, std::string>;  // "arp_ignore": "1"
 //   with this one's MAC.
 // The kernel uses the greater of conf/all and conf/IFNAME for both [src inetdevice.h
 // IN_DEV_MAXCONF]: whatever `all` is, the VF does at least this.
-// Does not set rp_filter, which is often advised: strict mode (1) drops what arrives by another NIC
-// than a reply would leave by, and a reply from the VF's address leaves by the VF
-// (source_route.hpp).
+// Does not set rp_filter, which is often advised: strict mode (1) drops packets that arrive on a
+// NIC other than the one that a reply would leave by, and a reply from the VF's address leaves by
+// the VF (source_route.hpp).
 inline ArpSettings const arp_settings_of_vf{{"arp_announce", "2"}, {"arp_ignore", "1"}};
 
 // `proc` is /proc. Returns the current values of the settings that a VF needs.

@@ -51,14 +51,14 @@ class StateFolder {
 
 // Sets the netdev up with its MTU, waits for the carrier, sets the address with its ARP settings
 // and source route, and provides the RDMA device: hardware's, or else SoftRoCE. If the network has
-// rdma: none, it neither waits for the one nor adds the other. Fails when another machine has the
+// rdma: none, it neither waits for hardware nor adds SoftRoCE. Fails when another machine has the
 // address, unless a run is requested, which checks that itself. Saves `state` as soon as there is
 // something to clean up.
 [[nodiscard]] Result<Configured> configure(GuestAttachment const& desired, Netdev const& known,
                                            StateFolder const& state, Deadline deadline);
 
-// Removes what configure() set up, and its state. A netdev that has gone took all of it along but
-// the source route's rule, which is removed then, too.
+// Removes what configure() set up, and its state. When the netdev has gone, only the source route's
+// rule is left of all that, and is removed, too.
 [[nodiscard]] Result<void> clean_up(Configured const& configured, StateFolder const& state,
                                     Deadline deadline);
 

@@ -99,9 +99,9 @@ struct NetworkService {
 };
 
 // networkd uses the first file that matches: files for any Ethernet device begin with 10 (netplan,
-// cloud-init) to 99, and 05 sorts before them. Each service is notified at once: networkd would
-// otherwise keep using such a file until the next boot, and NetworkManager a profile that it
-// generated for the new device. What networkd-state-file.c writes and NetworkManager's NMRUNDIR
+// cloud-init) to 99, and 05 sorts before them. Each service is notified at once: until the next
+// boot, networkd would otherwise keep using one of those files, and NetworkManager a profile that
+// it generated for the new device. What networkd-state-file.c writes and NetworkManager's NMRUNDIR
 // show that they have run since the boot; both stay when the service stops.
 std::array<NetworkService, 2> services() {
     return {{{"systemd/netif/state",

@@ -30,8 +30,8 @@ struct TestHost {
     std::function<void()> ready{};  // called before the tests begin; may be empty
 };
 
-// Returns the TestHost of this VM's host. Reports also what could not be tested at all to the host,
-// and returns its verdict. `host` must outlive it; the attachment has a run.
+// Returns the TestHost of this VM's host. It also reports to the host what could not be tested at
+// all, and returns the host's verdict. `host` must outlive it; the attachment has a run.
 [[nodiscard]] TestHost guest_plane(HostClient& host, GuestAttachment const& attachment);
 
 // The tests of figures, with those that need programs and drivers of this VM.
@@ -58,7 +58,8 @@ enum class Order { one_by_one, at_once };
 // Called with each as it ends, never for two at a time; at once: on that verification's thread.
 using OnEnd = std::function<void(std::string const& attachment, Result<VfReport>)>;
 
-// At once, no tests begin before all are ready or have given up, and a report names the others.
+// With at_once, no tests begin before all verifications are ready or have given up, and each report
+// names the others.
 void verify_all(std::vector<OneVerification> const& all, Order order, OnEnd const& on_end);
 
 // A verification against a responder that another machine serves, with no vfmgrd on either side:

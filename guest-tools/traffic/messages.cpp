@@ -26,7 +26,7 @@ void check_packet(JsonReader& reader, Over over, std::uint32_t packet_bytes) {
                                     packet_bytes_max(over), enum_name(over)));
 }
 
-// It is printed on a terminal.
+// The refusal is printed on a terminal.
 void check_refusal(JsonReader& reader, Error& refusal) {
     refusal.violations.clear();
     check_text(reader, "refusal/detail", refusal.detail, text_characters_max);
@@ -135,7 +135,7 @@ Result<Opening> read_opening(std::string_view line) {
 Result<Acceptance> read_acceptance(std::string_view line, Over over) {
     VFMGR_TRY(auto acceptance, read_line<Acceptance>(line, "receiver"));
     if (acceptance.refusal) {
-        // "this machine" in it is not the sender's.
+        // "this machine" in the detail means the receiver, not the sender.
         acceptance.refusal->detail = "the receiver refused: " + acceptance.refusal->detail;
         return fail(std::move(*acceptance.refusal));
     }

@@ -38,7 +38,7 @@ double take_prefix(std::string_view& unit) {
 // Takes digits, and a point with digits if there is a fraction; leaves the rest.
 std::optional<double> take_number(std::string_view& text) {
     double number = 0;
-    // Neither a sign nor "inf" and "nan", which from_chars() takes, too.
+    // Accepts no sign, and neither "inf" nor "nan", which from_chars() would take.
     if (text.empty() || std::string_view("0123456789.").find(text.front()) == text.npos)
         return std::nullopt;
     auto const [end, error] =
@@ -63,7 +63,7 @@ Result<std::uint64_t> parse_rate(std::string_view text) {
         factor *= 8;
     else
         good = good && (unit == "bit" || (unit.empty() && factor == 1));
-    // Ignores the error of a bit's fraction that binary fractions leave.
+    // Ignores the error of a fraction of a bit that binary fractions leave.
     double const rate = good ? std::floor(*number * factor + 1e-6) : 0;
     if (rate >= 1 && rate <= rate_max) return static_cast<std::uint64_t>(rate);
     return fail(Problem::invalid_request, fmt::format("{} is not a rate", quoted(text)),

@@ -17,7 +17,7 @@ namespace vfmgr::stream {
 // How fast a stream is sent: bits per second in iproute2's notation, or packets per second. Values;
 // pure.
 
-// One packet costs `cost` of `per_second`: its bits of a rate in bit/s, or 1 of a rate in packets.
+// One packet costs `cost` of `per_second`: its bits if the rate is in bit/s, 1 if it is in packets.
 struct Pace {
     std::uint64_t cost = 1;
     std::uint64_t per_second = 1;

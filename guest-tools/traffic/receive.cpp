@@ -17,7 +17,7 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 constexpr std::chrono::seconds opening_wait{5};
-// How long after the last packet to wait for more on their way when the sender has ended.
+// Once the sender has ended: how long to wait, after the last packet, for more on their way.
 constexpr std::chrono::milliseconds quiet_time{500};
 constexpr std::chrono::seconds tail_max{5};  // for a network that keeps delivering
 // How often the control connection, the clock and `stop` are checked while packets keep coming.
@@ -39,7 +39,7 @@ class Reception {
         Deadline next_poll{};
         bool waited = false;
         while (!end_) {
-            // Read before taking packets: after a delay in between, it must not seem quiet.
+            // The clock is read first: a delay before packets are taken must not look like quiet.
             auto const now = Steady::now();
             VFMGR_TRY(auto const taken, source_.take(tally_));
             tally_.taken_at(now);
@@ -48,7 +48,7 @@ class Reception {
                 events_.second(tally_.interval(now, source_.lost()));
                 next_second += std::chrono::seconds(1);
             }
-            // Each poll is two system calls: few of them while packets come.
+            // Each poll costs two system calls, so polls are rare while packets come.
             if (gone_at_ || now >= next_poll || (taken == 0 && waited)) {
                 poll_control(now, until, stop, taken);
                 next_poll = now + poll_interval;

@@ -97,8 +97,8 @@ class UdpReceiver final : public Receiver {
         return count;
     }
 
-    // Found the socket's buffer full, or were damaged. Not SO_RXQ_OVFL: that arrives with a packet,
-    // and no packet follows the last one.
+    // Packets that found the socket's buffer full, or were damaged. Not SO_RXQ_OVFL: that arrives
+    // with a packet, and no packet follows the last one.
     std::optional<std::uint64_t> lost() override {
         std::array<std::uint32_t, SK_MEMINFO_VARS> info{};
         socklen_t length = sizeof info;
@@ -220,7 +220,8 @@ class UdReceiver final : public Receiver {
 
 }  // namespace
 
-// Also runs before a sender connects: the user who starts a receiver is there to read why it can't.
+// Also runs before a sender connects: the user who starts the receiver is still there to read why
+// it can't receive.
 Result<void> Receiver::check(ReceiveOptions const& options, Over over) {
     if (over == Over::udp) return {};
     VFMGR_TRY(auto const endpoint,

@@ -38,8 +38,8 @@ class Receiver {
     [[nodiscard]] virtual Acceptance acceptance() const = 0;
     // Readable when a packet has arrived, once armed.
     [[nodiscard]] virtual int fd() const = 0;
-    // Takes what is there, without waiting, up to a batch; returns how many. At none, arm() and
-    // take() once more, and then wait for fd().
+    // Takes what is there, without waiting, up to a batch; returns how many. If that is 0, call
+    // arm() and take() once more, and then wait for fd().
     [[nodiscard]] virtual Result<std::size_t> take(Tally& tally) = 0;
     [[nodiscard]] virtual Result<void> arm() { return {}; }
     // Checks that the device is still there.

@@ -24,9 +24,9 @@ struct RingOptions {
 };
 inline constexpr std::uint64_t ring_bytes_max = std::uint64_t{1} << 30;
 
-// Returns how many packets such a ring holds. The sender chooses their length and how many are a
-// chunk, so memory has a limit. `most` is a NIC's limit: the default respects it, a request beyond
-// it fails.
+// Returns how many packets such a ring holds. The sender chooses their length and how many make up
+// a chunk, so memory has a limit. `most` is a NIC's limit: the default respects it, and a request
+// beyond it fails.
 [[nodiscard]] Result<std::uint32_t> ring_packets(RingOptions const& options, Opening const& opening,
                                                  std::optional<std::uint32_t> most);
 

@@ -14,7 +14,7 @@ namespace vfmgr::stream {
 [[nodiscard]] std::string describe(Interval const& second);
 // "in main memory".
 [[nodiscard]] std::string describe(RingPlace const& ring);
-// Several lines, with what to do where packets were lost in one way or the other.
+// Several lines, with what to do about each way in which packets were lost.
 [[nodiscard]] std::string describe(Summary const& summary);
 
 [[nodiscard]] nlohmann::json document(Interval const& second);

@@ -20,11 +20,12 @@ Result<Principal> by_token(std::string_view authorization,
     auto const secret = http::bearer_token(authorization);
     if (secret.empty())
         return fail(Problem::unauthorized,
-                    "the Authorization header is not 'Bearer' and a vfmgr token", make_a_token);
+                    "the Authorization header is not of the form 'Bearer TOKEN' with a vfmgr token",
+                    make_a_token);
     auto const found = tokens.find(token_sha256(secret));
     auto const role = found == tokens.end() ? std::nullopt : enum_value<Role>(found->second.role);
     if (!role)
-        return fail(Problem::unauthorized, "this token is not known: it is wrong, or was revoked",
+        return fail(Problem::unauthorized, "unknown token: it is wrong or has been revoked",
                     make_a_token);
     auto const& token = found->second;
     if (token.expires_at && *token.expires_at <= now)

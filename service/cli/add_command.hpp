@@ -13,7 +13,7 @@
 namespace vfmgr {
 
 // Adds a command that runs `run(options, arguments...)` if the user chooses it. Returns it with its
-// arguments, whose values are those of absent options so far.
+// arguments, which hold the values of absent options until the command line is parsed.
 template <class Run, class... Arguments>
 std::tuple<CLI::App*, Arguments&...> add_command(CLI::App& parent, Session& session,
                                                  std::string const& verb, std::string const& help,
@@ -38,7 +38,7 @@ struct Named {
 inline Named const attachment_or_vm{"ID", "ID of the attachment, or the VM that has it"};
 inline Named const pf_by_any_name{"PF", "PCI address or netdev"};
 
-// The same for a command whose first argument names what it is about.
+// The same for a command whose first argument names the object that it works on.
 template <class Run, class... More>
 std::tuple<CLI::App*, std::string&, More&...> add_named(CLI::App& parent, Session& session,
                                                         std::string const& verb,
@@ -49,7 +49,7 @@ std::tuple<CLI::App*, std::string&, More&...> add_named(CLI::App& parent, Sessio
     return added;
 }
 
-// A command that only has others under it.
+// Adds a command that only groups others.
 inline CLI::App* add_group(CLI::App& parent, std::string const& noun, std::string const& help) {
     return parent.add_subcommand(noun, help)->fallthrough()->require_subcommand(1);
 }

@@ -29,7 +29,7 @@ tl::unexpected<Error> unseen(Error const& why, std::string remedy) {
     return fail(std::move(error));
 }
 
-// What has to be known of an attachment here, whatever else a vfmgrd of another version sends.
+// The one member of an attachment that is needed here; a vfmgrd of another version may send more.
 struct NamesVm {
     std::string vm;
 };

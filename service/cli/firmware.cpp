@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Firmware settings of ConnectX cards: shows them, changes them on several cards by one plan, and
+// Firmware settings of ConnectX cards: shows them, changes them on several cards with one plan, and
 // does the single reboot afterwards.
 
 #include <algorithm>
@@ -97,7 +97,7 @@ Result<void> check_reboot(Options const& options) {
     return require_drained(options);
 }
 
-// The very last step: all else is done. Checks once more that no VM has attached a VF meanwhile.
+// The last step, when all else is done. Checks once more that no VF was attached to a VM meanwhile.
 Result<void> reboot(Options const& options) {
     VFMGR_CHECK(require_drained(options));
     print_sentence(
@@ -173,7 +173,7 @@ Result<void> set_firmware(Options const& options, std::vector<std::string> const
 
 void add_set_firmware(CLI::App& firmware, Session& session) {
     auto const [command, words, reboots] =
-        add_command(firmware, session, "set", "change settings, on several cards by one plan",
+        add_command(firmware, session, "set", "change settings on one or more cards with one plan",
                     set_firmware, std::vector<std::string>(), false);
     command->add_option("WORDS", words, "PF… NAME=VALUE…")->required();
     command->add_flag("--reboot", reboots,

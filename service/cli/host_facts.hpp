@@ -20,8 +20,8 @@ void add_source_options(CLI::App& command, FactsSource& source);
 [[nodiscard]] Result<checks::Facts> facts_of(FactsSource const& source);
 // Gets a document for which the daemon has to read its host.
 [[nodiscard]] Result<http::Response> ask_host(Options const& options, std::string const& path);
-// The daemon has more access. If it is down or refuses this user, vfctl can still read the host
-// itself; this function reports that on standard error then.
+// True if this host's daemon is down or refuses this user: vfctl then reads the host itself, though
+// the daemon has more access. Says so on standard error.
 [[nodiscard]] bool may_collect_here(Options const& options, Error const& error);
 
 }  // namespace vfmgr

@@ -78,7 +78,7 @@ Result<Settled> edit_until_written(Connection const& connection, Options const& 
         auto done = change(connection, options, std::move(request));
         if (done || done.error().problem != Problem::precondition_failed) return done;
         if (tries == tries_max) return done;
-        print_sentence(fmt::format("{}; making the edit again", done.error().detail), options);
+        print_sentence(fmt::format("{}; retrying the edit", done.error().detail), options);
     }
 }
 
@@ -143,7 +143,7 @@ Result<void> rekey(Options const& options, std::string const& from, std::string 
                      {.method = "POST",
                       .path = fmt::format("/v1/pfs/{}/rekey", to_string(old_pci)),
                       .body = nlohmann::json(RekeyRequest{new_pci}).dump()},
-                     fmt::format("the stored state of {} is now that of {}", to_string(old_pci),
+                     fmt::format("the stored state of {} has moved to {}", to_string(old_pci),
                                  to_string(new_pci)));
 }
 

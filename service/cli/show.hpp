@@ -42,7 +42,7 @@ namespace vfmgr {
 // Formats a VLAN as ID or ID:QOS.
 [[nodiscard]] std::string vlan_text(std::optional<Vlan> const& vlan);
 
-// Writes to standard output, as all answers of vfctl; run_vfctl() checks that the write succeeded.
+// All of vfctl's answers go to standard output here; run_vfctl() checks that the write succeeded.
 void write_out(std::string_view text, Shown as);
 // Prints to standard output: JSON as the API returned it, `page` for people, `table` otherwise.
 void print(Table const& table, std::string const& page, std::string const& body,
@@ -51,7 +51,7 @@ void print(Table const& table, std::string const& body, Options const& options);
 // Prints a sentence for the user on standard error; nothing with --quiet.
 void print_sentence(std::string const& sentence, Options const& options);
 
-// Prints an answer as the API gave it, whatever vfctl understands of it.
+// Prints an answer as the API gave it, even members that vfctl does not know.
 [[nodiscard]] Result<void> print_json(http::Response const& response, Options const& options);
 // Prints an answer as JSON, or its value as a page or a table.
 template <class T>
@@ -63,7 +63,7 @@ template <class T>
     print(table(value), page(value, options), response.body, options);
     return {};
 }
-// The same with the list at `request`.
+// The same for the list that `request` returns.
 template <class T>
 [[nodiscard]] Result<void> print_list(Options const& options, ApiRequest const& request,
                                       Table (*table)(std::vector<T> const&)) {

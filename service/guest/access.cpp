@@ -44,7 +44,7 @@ verify::SessionPermit permit(Attachment const& attachment, Network const& networ
     return permit;
 }
 
-// Another host answers this run instead of this one.
+// Lets another host answer this run instead of this host.
 void answered_elsewhere(RemoteEnd const& remote, GuestAttachment& configured,
                         verify::SessionPermit& permit) {
     configured.responder = remote.info.address;
@@ -120,7 +120,8 @@ Result<verify::SessionPermit> interop_permit(Snapshot const& now, std::string co
     if (!interface || !attachment.address || !attachment.settings.mac)
         return fail(
             Problem::conflict,
-            fmt::format("attachment {} has no network, so the host has no address there", id),
+            fmt::format("attachment {} has no network, so the host has no address to serve it from",
+                        id),
             "attach it with a network");
     auto allowed = permit(attachment, *network, {});
     allowed.host_netdev = interface->ifname;

@@ -12,8 +12,8 @@ namespace vfmgr {
 [[nodiscard]] Result<GuestAccess> guest_access(Snapshot const& now, VmIdentity const& vm,
                                                std::uint16_t echo_port);
 
-// A permit without a run, for the VM's interop clients. Fails with not_found; with conflict while
-// it is not attached or has no network.
+// Returns a permit without a run, for the interop clients of the VM. Fails with not_found if there
+// is no such attachment, and with conflict while it is not attached or has no network.
 [[nodiscard]] Result<verify::SessionPermit> interop_permit(Snapshot const& now,
                                                            std::string const& id);
 

@@ -19,7 +19,8 @@ namespace {
 
 using http::json_response;
 
-// A verdict takes a second, other hosts (remote_calls_max) may hang; meanwhile others are answered.
+// A verdict takes a second, and calls to other hosts (remote_calls_max at once) may hang; the other
+// threads answer other requests meanwhile.
 constexpr std::size_t threads = 4;
 // An answered guest asks again within this time, when it has done its work.
 constexpr std::chrono::seconds ask_again_time{30};
@@ -272,7 +273,7 @@ void GuestPlane::wait_for_change(Job job, VmIdentity const& vm, std::uint64_t re
         std::ranges::find_if(waiters_, waits)->until = Deadline{};
     waiters_.push_back({vm, revision, waiters_so_far_++,
                         clock_.steady_now() + std::chrono::seconds(seconds), std::move(job)});
-    // A change between reading the configuration and waiting here would be missed.
+    // Otherwise a change between reading the configuration and waiting here would be missed.
     observe_again_ = true;
     wake_.notify_one();
 }

@@ -54,8 +54,8 @@ struct GuestPlaneHooks {
     std::function<Result<HostTopology>(VmIdentity const&)> topology;
     // Afterwards access() returns the ticket's run and a permit for it.
     std::function<Result<void>(VmIdentity const&, RunTicket const&)> start_run;
-    // Takes the verdict on a run; the daemon adds what it knows. The caller must notice that no
-    // verdict came by the run's deadline.
+    // Takes the verdict on a run; the daemon adds what it knows. The plane does not report that no
+    // verdict came by the run's deadline: the daemon must notice.
     std::function<void(Verification&)> on_verification;
 };
 
@@ -163,7 +163,7 @@ class GuestPlane {
     };
     std::map<std::string, Waited> waited_;  // by the VM's UUID: start of its last wait
     Sessions sessions_;
-    // The last manual run per attachment: `verify` does it, so the configuration omits it.
+    // The last manual run per attachment. `vf-guest verify` does it, so the configuration omits it.
     std::map<std::string, std::string> manual_runs_;
     RateLimiter<std::uint32_t> request_rates_;
     RateLimiter<std::uint32_t> session_rates_;

@@ -14,7 +14,7 @@ namespace {
 
 using http::json_response;
 
-// A failure of this host or another one, not the guest's: the run has its verdict.
+// True for a failure of this host or another one, not of the guest: it becomes the run's verdict.
 bool is_host_failure(Problem problem) {
     return problem == Problem::unsupported || problem == Problem::kernel_refused ||
            problem == Problem::unavailable || problem == Problem::not_found ||
@@ -95,7 +95,7 @@ Result<void> GuestPlane::keep(SessionOffer const& offer, Session session) {
         return fail(Problem::conflict, "another session has this id already", "verify again");
     }
     if (end_unless_permitted(offer.session, vm, run)) return {};
-    return fail(Problem::not_found, "this run has ended meanwhile",
+    return fail(Problem::not_found, "this run ended in the meantime",
                 "read /guest/v1/config for the requested runs");
 }
 
@@ -169,7 +169,7 @@ Result<http::Response> GuestPlane::take_error(Job const& job, VmIdentity const& 
     VFMGR_TRY(auto const report, from_json_text<GuestReport>(job.request.body));
     VFMGR_TRY(auto const run, permit_of(vm, job.route.id));
     if (report.nonce != run.permit.nonce)
-        return fail(Problem::forbidden, "the nonce is not that of this run",
+        return fail(Problem::forbidden, "the nonce does not match this run",
                     "read /guest/v1/config again");
     end_session_of(run.permit.run);
     auto verification = verify::judge_error(run.permit, report.error);

@@ -41,7 +41,8 @@ Result<OrTurn<StreamOffer>> Responders::open_stream(Permitted const& run,
     return serve::RemoteResponder(*run.remote).open_stream(session, request);
 }
 
-// A stream that can't be closed now ends there by itself, with the session or at its time limit.
+// A stream that can't be closed now ends by itself on the other host, with its session or at its
+// time limit.
 void Responders::close_stream(Permitted const& run, std::string const& session,
                               std::string const& stream) {
     if (!run.remote) return own_.close_stream(session, stream);

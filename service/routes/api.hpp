@@ -10,7 +10,7 @@
 
 namespace vfmgr {
 
-// What a route asks outlives it.
+// The arguments outlive the routes.
 [[nodiscard]] std::vector<Route> root_routes();
 [[nodiscard]] std::vector<Route> host_routes(HostChecks& checks);
 [[nodiscard]] std::vector<Route> pf_routes(Engine& engine);

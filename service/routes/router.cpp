@@ -61,7 +61,7 @@ Found find(std::vector<Route> const& routes, http::Request const& request) {
 Error no_route(http::Request const& request, std::vector<std::string> const& allowed) {
     if (allowed.empty())
         return {Problem::not_found, fmt::format("there is no {}", request.path),
-                "GET /v1 lists what there is"};
+                "GET /v1 lists the paths of this API"};
     return {Problem::method_not_allowed,
             fmt::format("{} does not support {}", request.path, request.method),
             "use one of the methods in the Allow header"};
@@ -96,9 +96,9 @@ void refuse_stranger(Gate const& gate, Call& call, Error const& why, http::Respo
 
 Error needs_role(Call const& call, Role role) {
     return {Problem::forbidden,
-            fmt::format("{} has role {}, this needs {}", call.who.name, enum_name(call.who.role),
-                        enum_name(role)),
-            "ask an admin of this host for it"};
+            fmt::format("{} has role {}, but this request needs role {}", call.who.name,
+                        enum_name(call.who.role), enum_name(role)),
+            "ask an admin of this host for that role"};
 }
 
 struct Table {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One table of routes: method, path, role, handler. Denies by default. Runs on the io thread:
-// nothing here blocks. Handlers parse, and say what is to be asked or changed; only the router
-// asks, submits and responds.
+// nothing here blocks. Handlers parse, and return a query or a command; only the router runs
+// queries, submits commands and responds.
 #pragma once
 
 #include <chrono>
@@ -58,7 +58,7 @@ struct Gate {
     Answered unknown;
 };
 
-// `engine` outlives it.
+// `engine` outlives the handler.
 [[nodiscard]] http::Handler router(Engine& engine, std::vector<Route> routes, Gate gate);
 // Answers a call that the gate has let pass.
 void handle(Engine& engine, Route const& route, Call const& call, http::Respond respond);

@@ -45,7 +45,7 @@ Client client_of(Call const& call) {
     return {call.who.name, {presence, &presence->gone}};
 }
 
-// The plan of a spec that replaces another is for the revision in the ETag.
+// A plan to replace a spec is valid for one revision of it, which the ETag names.
 Result<http::Response> answered(Call const& call, Change const& change, Answer const& answer,
                                 Snapshot const& now) {
     if (answer.operation) {

@@ -34,7 +34,7 @@ Operations::Work calling(Part& part, void (Part::*method)(Operation&, Parameters
 
 }  // namespace
 
-// What a command comes to, once for dry run, planned steps and acceptance.
+// What a command amounts to: decided once for dry run, planned steps and acceptance.
 struct Engine::Admission {
     OperationKind kind = OperationKind::configure_pf;
     std::string subject;
@@ -42,7 +42,7 @@ struct Engine::Admission {
     Operations::Work work{};  // empty: nothing is to be done
     PlaceRequest place{};
     std::optional<Attachment> attachment{};  // shown by a dry run
-    std::uint64_t revision = 0;              // of what the command is about; 0: it has none
+    std::uint64_t revision = 0;              // of the command's subject; 0: it has none
     std::optional<Batch> remembered{};       // stored although nothing is to be done
 };
 

@@ -64,7 +64,7 @@ void AuditTrail::count_locked(AuditEntry const& entry) {
     row = {minute,
            who,
            "",
-           "requests that have no entries of their own",
+           "requests without an entry of their own",
            "",
            entry.outcome,
            entry.refused,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may go on, and when: claims of what an operation changes, places of clients, turns, and the
-// gate of kernel steps. Any thread.
+// Decides who may go on, and when: claims on what an operation changes, places for operations,
+// turns of clients, and the gate of kernel steps. Any thread.
 #pragma once
 
 #include <algorithm>

@@ -66,7 +66,7 @@ struct RemoveLink {
 struct EndGonePf {
     PciAddress pf;
 };
-// An admin confirms that it does not come back: all that is stored of it is removed.
+// An admin confirms that the PF does not come back: all that is stored for it is removed.
 struct ConfirmGonePf {
     PciAddress pf;
 };

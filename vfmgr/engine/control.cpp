@@ -119,7 +119,7 @@ Result<void> Control::offer(std::string const& client, std::function<void(State&
     }
     if (!taken)
         return fail(Problem::unavailable,
-                    fmt::format("too many requests of {} are already waiting", client),
+                    fmt::format("too many requests from {} are already waiting", client),
                     "wait for their answers before the next request");
     wake_.notify_all();
     return {};

@@ -70,7 +70,7 @@ class Control {
     // What a task reads and changes: vfmgr/engine/state.hpp, for vfmgr/engine only.
     class State;
 
-    // Deadlines are of `clock`, which outlives it.
+    // Deadlines are times of `clock`, which outlives the returned object.
     [[nodiscard]] static Result<std::unique_ptr<Control>> start(Store store, Clock const& clock);
     ~Control();
     Control(Control const&) = delete;
@@ -128,8 +128,8 @@ class Control {
     // `changed` is called on the control thread after each change. Don't call this on the control
     // thread.
     void on_change(std::function<void()> changed);
-    // `report` is called on the control thread when an exception ended a task, or work that a task
-    // was for.
+    // `report` is called on the control thread when an exception ended a task, a request, an
+    // operation or an observation.
     void on_bug(std::function<void(std::string const& what)> report);
     void report_bug(std::string what);
 

@@ -46,8 +46,8 @@ class Engine {
     void observe_at_once() { observer_.observe_at_once(); }
 
     // Replies once: on the control thread, or at once when too many tasks of `intent.requested_by`
-    // are waiting already. A command that the published view refuses is admitted once more after an
-    // observation that began after it came: a device just plugged in is not "not found".
+    // are waiting already. A command that the published view refuses is tried once more after an
+    // observation that began after the command came: a device just plugged in is not "not found".
     void submit(Command command, Intent intent, Reply reply);
 
     // What is stored. Each is answered on the control thread, in its client's turn, once readers

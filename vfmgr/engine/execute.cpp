@@ -62,7 +62,7 @@ std::string could_not(Step const& step, Error const& error) {
     return fmt::format("could not {}: {}", sentence(step), error.detail);
 }
 
-// Returns the given record by value, because it is long.
+// Moves the record into the batch and returns it from there: it is too long to copy.
 Result<JournalRecord> write(Seams const& seams, Operation const& operation, JournalRecord record) {
     Batch batch;
     batch.save_records.push_back({operation.id, std::move(record)});
@@ -70,8 +70,8 @@ Result<JournalRecord> write(Seams const& seams, Operation const& operation, Jour
     return std::move(batch.save_records.front().record);
 }
 
-// Writes only the state: a step of a thousand VFs and its undo are long, and the journal has them
-// since the intention.
+// Writes only the state: a step of a thousand VFs and its undo are long, and the journal has had
+// them since the intention was written.
 Result<void> write_state(Seams const& seams, Operation const& operation,
                          JournalRecord const& record) {
     Batch batch;

@@ -33,8 +33,7 @@ enum class OnFailure { undo, stop, go_on };
 struct Failure {
     Error error;
     Step step;  // the first one that failed
-    // What could not be restored, or, where other steps were done, could not be done; empty:
-    // nothing is left.
+    // What could not be restored; with go_on, what could not be done. Empty: nothing is left.
     std::vector<std::string> residue;
 };
 
@@ -79,7 +78,7 @@ template <class Work>
     } catch (std::exception const& bug) {
         return bug.what();
     } catch (...) {
-        return "an exception of a type that tells nothing";
+        return "an exception of an unknown type";
     }
     return std::nullopt;
 }

@@ -16,7 +16,7 @@ class Links : public EnginePart {
     [[nodiscard]] TrustedNetdevs const& trusted_netdevs() const { return trusted_netdevs_; }
     void add_link(Operation& operation, SoftRdmaLink const& link, IfMatch if_match);
     void remove_link(Operation& operation, RdmaLinkRemoval const& what, IfMatch if_match);
-    // Makes desired links again that went and can be made. On the control thread.
+    // Makes desired links again that are gone and can be made. On the control thread.
     void repair_links(Control::State& state);
 
   private:

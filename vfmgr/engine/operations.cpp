@@ -106,8 +106,8 @@ void Operations::end_by_exception(Operation& operation, std::string const& what)
     });
     if (!again) return;
     static_cast<void>(exception_of([&] {
-        seams_.control.report_bug(
-            fmt::format("{}; another kept its end from being stored: {}", detail, *again));
+        seams_.control.report_bug(fmt::format(
+            "{}; another exception prevented its end from being stored: {}", detail, *again));
     }));
 }
 

@@ -21,7 +21,7 @@ class Operations {
   public:
     using Work = std::function<void(Operation&)>;
     struct Hooks {
-        std::function<void()> changed;  // the host may have: it is time to observe it again
+        std::function<void()> changed;  // the host may have changed: observe it again
         // Ends an operation that an exception cut short, on its thread.
         std::function<void(Operation&, std::string const& exception)> cut_short;
     };
@@ -43,7 +43,7 @@ class Operations {
     // Ends the operation with the outcome of `work`, which runs under claims of `keys`. The Batch
     // is stored with its end.
     void run(Operation& operation, ClaimKeys keys, std::function<Result<Batch>()> const& work);
-    // Plans' steps become the operation's; an Error names what is left behind.
+    // The plan's steps become the operation's; an Error names what is left behind.
     [[nodiscard]] Result<void> perform(Operation& operation, Plan const& plan,
                                        OnFailure on_failure);
     void finish(Operation& operation, Result<void> const& outcome, Batch batch);

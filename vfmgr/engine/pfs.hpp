@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PFs: their specs, their cards' firmware, their identities, and what becomes of what is stored of
-// one that is gone or has moved. Each method is the body of an operation and runs on its thread,
-// unless it takes a Control::State. Owned by the engine.
+// PFs: their specs, their cards' firmware, their identities, and what happens to the stored state
+// of a PF that is gone or has moved. Each method is the body of an operation and runs on its
+// thread, unless it takes a Control::State. Owned by the engine.
 #pragma once
 
 #include <vector>
@@ -37,8 +37,8 @@ class Pfs : public EnginePart {
 
 // A PF with attachments or quarantines is not removed: cleaning them needs its stored state.
 [[nodiscard]] Result<void> check_unused(DesiredState const& desired, PciAddress const& pf);
-// Stores how often a card's settings were tried, as far as that is news: what never holds is not
-// set for ever.
+// Stores how often a card's settings were tried, if that has changed: what never holds is not set
+// for ever.
 [[nodiscard]] Batch remembering(DesiredState const& desired, FirmwareCard const& card,
                                 FirmwareTries tries);
 

@@ -10,7 +10,7 @@ namespace {
 
 Error crowded(Client const& client) {
     return {Problem::unavailable,
-            fmt::format("{} requests of {} already wait for operations", watchers_each_max,
+            fmt::format("{} requests from {} are already waiting for operations", watchers_each_max,
                         client.name),
             "wait for one of them to be answered, or ask without wait"};
 }

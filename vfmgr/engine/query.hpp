@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A question that is answered once, at once or later on another thread, and whose answer has a
-// type. A value; any thread.
+// A question that is answered exactly once, immediately or later on another thread. Its answer has
+// a type. A value; any thread.
 #pragma once
 
 #include <atomic>
@@ -36,7 +36,8 @@ class Query {
     // An answer that is dropped without a call means that an exception ended the work for it.
     void ask(Client const& client, Answer answer) const { ask_(client, std::move(answer)); }
 
-    // The question whose answer `next` makes of this one's, on the thread that answers this one.
+    // Returns a question whose answer `next` makes from this one's, on the thread that answers
+    // this one.
     template <class F>
     [[nodiscard]] auto then(F next) const
         -> Query<typename std::invoke_result_t<F, T>::value_type> {

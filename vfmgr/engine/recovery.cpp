@@ -201,14 +201,14 @@ Result<bool> Recovery::recover(Recovered const& ended) {
     return observed_already;
 }
 
-// Refuses commands and does not queue them: a guest may keep recovery waiting for long, and the
-// client may want something else afterwards.
+// Refuses commands instead of queueing them: a guest may keep recovery waiting for a long time, and
+// the client may want something else afterwards.
 Result<void> Recovery::check_recovered(Control::State& state, Command const& command) const {
     if (recovering_.empty()) return {};
     for (auto const& key : std::visit(Claiming{seams().control.snapshot()}, command)) {
         auto const found = recovering_.find(key);
         if (found == recovering_.end()) continue;
-        // Clients read its end a moment before its keys are erased.
+        // Clients can see that the operation has ended a moment before its keys are erased.
         VFMGR_TRY(auto const operation, state.store.operation(found->second));
         if (operation && finished(*operation)) continue;
         return fail(Problem::unavailable,
@@ -220,7 +220,7 @@ Result<void> Recovery::check_recovered(Control::State& state, Command const& com
     return {};
 }
 
-// Recovers the newest first: what a later operation built on an earlier one's goes first.
+// Recovers the newest operation first: what it built on an earlier one's changes is undone first.
 void Recovery::recover_group(std::vector<UnfinishedOperation>& group, ClaimKeys const& claimed,
                              Recovered const& ended) {
     // Waits for a worker of the previous vfmgrd that may still be at its step.
@@ -254,7 +254,8 @@ void Recovery::recover_from(Operation& operation, std::string const& exception) 
     });
     if (again)
         operations_.end_by_exception(
-            operation, fmt::format("{}; another ended its recovery: {}", exception, *again));
+            operation,
+            fmt::format("{}; another exception ended its recovery: {}", exception, *again));
 }
 
 void Recovery::recover_one(UnfinishedOperation& unfinished, CutShort const& cut_short) {
@@ -298,7 +299,7 @@ void Recovery::recover_attachment(UnfinishedOperation& unfinished, CutShort cons
         return operations_.finish(operation,
                                   fail(cut_short("the attachment had ended or had not begun")), {});
     auto const attachment = found->second;
-    // libvirtd still executes the request that was in flight when the daemon died: the XML is
+    // libvirtd may still execute the request that was in flight when the daemon died: the XML is
     // reliable only when its job has ended (vfmgr/hypervisor/LIBVIRT.md#requests-in-flight).
     if (auto settled =
             seams().hypervisor.settle(attachment.vm_uuid, seams().clock.steady_now() + 60s);

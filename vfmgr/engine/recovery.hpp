@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends what a crash, a stop or an exception cut short. Owned by the engine; an operation's thread,
-// unless it is said.
+// Ends what a crash, a stop or an exception cut short. Owned by the engine; runs on an operation's
+// thread, unless stated otherwise.
 #pragma once
 
 #include <functional>
@@ -17,9 +17,10 @@ class Recovery : public EnginePart {
     Recovery(Operations& operations, Attachments& attachments)
         : EnginePart(operations), attachments_(attachments) {}
 
-    // Runs before anything is served: observes, and takes the claims of the operations that were
-    // cut short. They end afterwards, those of each PF separately, and `ended` is called with each,
-    // on its thread. Returns whether what was observed is still all that there is to know.
+    // Runs before anything is served: observes the host, and takes the claims of the operations
+    // that were cut short. They end afterwards, those of each PF separately, and `ended` is called
+    // with each, on its thread. Returns true when the host was observed and recovery has nothing to
+    // change on it.
     using Recovered = std::function<void(Operation const&)>;
     [[nodiscard]] Result<bool> recover(Recovered const& ended);
     // Refuses a command that would change what is still claimed. On the control thread.

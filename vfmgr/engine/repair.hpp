@@ -25,8 +25,8 @@ struct Repair {
     // Called once to find out whether anything is to be done, and once more under the claims.
     std::function<Result<Plan>(HostView const&, DesiredState const&)> plan;
     OnFailure on_failure = OnFailure::stop;
-    // The event that the history gets at its end if it did something, if it failed in a new way, or
-    // if its plan was refused in a new way; those set its kind and detail. Absent: none.
+    // The event for the history at its end if it did something, if it failed in a new way, or if
+    // its plan was refused in a new way; the outcome sets its kind and detail. Absent: none.
     std::optional<HistoryEvent> event{};
     // The attachment whose VF it returns to its VM: once it has, that loss is over in the history.
     std::optional<Attachment> restores{};

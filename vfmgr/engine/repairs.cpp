@@ -25,9 +25,9 @@ std::string what_was_done(Operation const& operation) {
 
 }  // namespace
 
-// On the observer's thread, right after an observation. Reads the claims last: an operation that
-// put its own change into the view during the observation, or into the desired state, had claimed
-// it.
+// On the observer's thread, right after an observation. Reads the claims last: an operation whose
+// change came into the view during the observation, or into the desired state, had claimed what it
+// changed.
 DriftWatch::Observed Repairs::observe_drift() {
     auto const now = seams().control.snapshot();
     auto const busy = operations_.claims().taken_meanwhile();
@@ -128,8 +128,8 @@ void Repairs::report_refused(Control::State& state, HistoryEvent event, Error co
     static_cast<void>(state.commit(std::move(batch)).has_value());
 }
 
-// True when it runs, or will as soon as it may: what depends on it waits for it. A refused plan
-// counts as a failure, and is reported once.
+// True when the repair runs, or will run as soon as it may: what depends on it waits for it. A
+// refused plan counts as a failure, and is reported once.
 bool Repairs::begin_repair(Control::State& state, HostView const& host, Repair repair) {
     auto const now = seams().clock.steady_now();
     if (pace_.going_on(repair.pace())) return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an observation finds other than desired: reported once, and repaired where the PF's mode or
-// the tenants' safety demands it. Owned by the engine; on the control thread, except for
-// observe_drift() and name_owners(), which the observer calls, and the repairs' operations.
+// Drift that an observation finds: reported once, and repaired where the PF's mode or the tenants'
+// safety demands it. Owned by the engine; on the control thread, except for observe_drift() and
+// name_owners(), which the observer calls, and the repairs' operations.
 #pragma once
 
 #include <functional>
@@ -31,8 +31,8 @@ class Repairs : public EnginePart {
     void name_owners(DriftWatch::Observed& observed);
     void report_drift(Control::State& state, DriftWatch::Observed const& observed);
     void repair_drift(Control::State& state, DriftWatch::Observed const& observed);
-    // True when it runs, or will as soon as it may: what depends on it waits for it. A refused plan
-    // counts as a failure, and is reported once.
+    // True when the repair runs, or will run as soon as it may: what depends on it waits for it. A
+    // refused plan counts as a failure, and is reported once.
     bool begin_repair(Control::State& state, HostView const& host, Repair repair);
 
   private:

@@ -11,7 +11,7 @@
 namespace vfmgr {
 namespace {
 
-// VFs, then what is on them, then nothing left to do.
+// First the VFs, then what is on them, until nothing is left to do.
 constexpr int rounds_max = 4;
 constexpr auto at_boot = "boot";
 

@@ -18,8 +18,8 @@ class Runs : public EnginePart {
   public:
     explicit Runs(Operations& operations) : EnginePart(operations) {}
 
-    // Begins a run that the guest of `vm_uuid` requested. The run is over at its end, reported or
-    // not.
+    // Begins a run that the guest of `vm_uuid` requested. The run is over at its `until`, with or
+    // without a report.
     [[nodiscard]] Result<void> begin_run(std::string const& attachment, std::string const& vm_uuid,
                                          PendingRun run);
     // Takes the host's verdict on a reported run. The guest gets it at once; it is stored as soon
@@ -31,8 +31,8 @@ class Runs : public EnginePart {
     // `remote`.
     [[nodiscard]] Result<void> prove(Operation& operation, Verify const& request,
                                      std::optional<RemoteEnd> const& remote = {});
-    // Begins the verifications that verify_every_seconds requests, until it is stopped. What its
-    // hooks refer to must outlive that.
+    // Begins the verifications that verify_every_seconds requests, until stop_schedule(). What the
+    // hooks refer to must outlive that call.
     void start_schedule(ScheduleHooks hooks);
     void stop_schedule();
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scheduled verifications. They change nothing on the host and no caller waits for them, so they
-// are no operations: the control thread begins a run, as for a guest that requests one, and its
-// verdict goes like any other into the attachment and the history.
+// are not operations: the control thread begins a run, as for a guest that requests one, and its
+// verdict goes into the attachment and the history like any other.
 #include "vfmgr/plan/schedule.hpp"
 
 #include <fmt/format.h>
@@ -103,7 +103,7 @@ void Runs::begin_scheduled(Control::State& state, Attachment const& attachment) 
     auto hindrance = verification_hindrance(*seams().control.snapshot().host, attachment);
     if (!hindrance && !schedule_.hooks->guest_waits(attachment.vm_uuid))
         hindrance =
-            Hindrance{fmt::format("vf-guest in VM {} does not wait for runs", attachment.vm),
+            Hindrance{fmt::format("vf-guest in VM {} is not waiting for runs", attachment.vm),
                       "start it there: systemctl enable --now vf-guest"};
     if (hindrance) {
         auto& reported = schedule_.reported[attachment.id];
@@ -121,7 +121,7 @@ void Runs::begin_scheduled(Control::State& state, Attachment const& attachment) 
     start_run(state, attachment.id,
               {run, random_hex(16), now, now + timeout, attachment.spec.verify_profile, {}});
     schedule_.last_begun = now;
-    // Set even if no report comes: the next start could not be counted from one.
+    // Set even if no report comes: without a report there is no last run to count from.
     schedule_.not_before[attachment.id] =
         now + std::chrono::seconds(attachment.spec.verify_every_seconds);
 }
@@ -151,7 +151,7 @@ void Runs::end_scheduled(Control::State& state) {
         }
     } else if (auto const verdict = unwritten_.find(attachment.id);
                verdict != unwritten_.end() && verdict->second.verification->run == run.run) {
-        report(End::failed, "its report arrived but could not be stored so far",
+        report(End::failed, "its report arrived but could not be stored yet",
                "free space for the store on the disk of state_dir");
     } else if (auto const other = state.runs().find(attachment.id);
                other != state.runs().end() && other->second.run != run.run) {

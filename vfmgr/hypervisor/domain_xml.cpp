@@ -108,7 +108,7 @@ bool has_pci_place(pugi::xml_node const& device) {
     return false;
 }
 
-// The number that the VM reads for a bus that is no port's.
+// The number that the VM reads for a bus that belongs to no port.
 std::optional<std::uint8_t> root_number(pugi::xml_node const& controller) {
     std::string_view const model = controller.attribute("model").value();
     if (model == "pcie-root" || model == "pci-root") return std::uint8_t{0};

@@ -43,7 +43,7 @@ struct DomainXml {
     std::vector<DomainBus> buses;             // by bus
     std::vector<PciAddress> guest_addresses;  // taken in the guest, ascending
     std::uint32_t unplaced_devices = 0;       // that will need a PCI place and have none yet
-    std::uint32_t free_ports = 0;             // that can take a device plugged in
+    std::uint32_t free_ports = 0;             // that can take a hot-plugged device
 };
 
 [[nodiscard]] Result<DomainXml> parse_domain_xml(std::string_view xml);
@@ -72,15 +72,16 @@ struct DomainXml {
 // itself, and on InfiniBand it can't (LIBVIRT.md#hostdev-not-interface).
 [[nodiscard]] std::string to_xml(DomainHostdev const& hostdev);
 
-// Checks whether a domain already has an attachment's VF, or something that forbids to add it.
+// Checks whether a domain already has an attachment's VF, or something that prevents adding it.
 // Pure.
 
 enum class Presence { absent, present };
 // Which of a domain's two XMLs.
 enum class XmlPart { live, config };
 
-// present: the step's end already holds. vf_in_use: the VF is there under another alias, so it is
-// another owner's. conflict: our alias names another PCI device (the VF moved since).
+// present: what the step should achieve already holds. vf_in_use: the VF is there under another
+// alias, so it is another owner's. conflict: our alias names another PCI device (the VF has moved
+// since).
 [[nodiscard]] Result<Presence> presence(DomainXml const& domain, XmlPart part,
                                         AttachHostdev const& step);
 

@@ -208,8 +208,8 @@ struct LibvirtHypervisor::Request {
     bool attach = false;
 };
 
-// LIVE|CONFIG in one call: libvirt plugs, then saves; a crash between leaves live only. Two calls,
-// each read back, show which half was done (LIBVIRT.md#attaching).
+// With LIVE|CONFIG in one call, libvirt plugs the device in, then saves: a crash in between leaves
+// it live only. Two calls, each read back, show which half was done (LIBVIRT.md#attaching).
 Result<Observed> LibvirtHypervisor::perform_step(AttachHostdev const& step, Deadline deadline) {
     if (step.live) VFMGR_CHECK(attach(step, XmlPart::live, deadline));
     if (step.config) VFMGR_CHECK(attach(step, XmlPart::config, deadline));
@@ -231,9 +231,9 @@ Result<void> LibvirtHypervisor::attach(AttachHostdev const& step, XmlPart part, 
     return {};
 }
 
-// Detaches never with LIVE|CONFIG together: that would save the config without the device although
-// the guest keeps it, and return success (LIBVIRT.md#detaching). By alias the live request does not
-// wait, so the domain's job is free while the guest takes its time.
+// Never detaches with LIVE|CONFIG together: that would save the config without the device and
+// return success although the guest keeps it (LIBVIRT.md#detaching). By alias the live request does
+// not wait, so the domain's job is free while the guest takes its time.
 Result<void> LibvirtHypervisor::ask(Request request, Deadline deadline) {
     auto const doing =
         fmt::format("{} {} {} VM {} ({})", request.attach ? "attach" : "detach", request.pci,

@@ -50,7 +50,7 @@ class LibvirtEvents {
         ~Watch();
         Watch(Watch const&) = delete;
         Watch& operator=(Watch const&) = delete;
-        // Returns and clears the news; waits for some until `deadline`.
+        // Waits for news until `deadline`, if there is none yet; returns and clears it.
         [[nodiscard]] UnplugNews next(Deadline deadline);
 
       private:

@@ -110,8 +110,8 @@ Result<HypervisorView> read_one(virConnectPtr connection, std::string const& uui
     return view;
 }
 
-// Takes nothing out of the domain: no element has this namespace. But libvirt does it under the
-// domain's job, so it waits for the job before ours; it gives up after 30 s.
+// Removes nothing from the domain: no element has this namespace. But libvirt does it under the
+// domain's job, so the call waits until the job before it has ended; libvirt gives up after 30 s.
 Result<void> take_job(virConnectPtr connection, std::string const& uuid) {
     VFMGR_TRY(VirDomain const domain, find_domain(connection, uuid));
     std::string const name = virDomainGetName(domain.get());

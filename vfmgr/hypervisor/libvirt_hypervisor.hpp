@@ -32,10 +32,10 @@ struct VmIdentity {
 // The running VM with this CID; an error when there is none, or more than one.
 [[nodiscard]] Result<VmIdentity> vm_with_cid(HypervisorView const& view, std::uint32_t cid);
 
-// One observation for all callers that came before it began. To describe a hundred VMs libvirtd
-// takes a second of CPU, and when a host is repaired, eight PFs need one at once. A caller that
-// comes during an observation waits for the next one, since what it is about to do depends on what
-// happened until now. Any thread.
+// Makes one observation for all callers that came before it began. libvirtd takes a second of CPU
+// to describe a hundred VMs, and when a host is repaired, eight PFs need that at once. A caller
+// that comes during an observation waits for the next one, since what it is about to do depends on
+// what has happened until then. Any thread.
 
 class SharedObservation {
   public:
@@ -81,8 +81,8 @@ class LibvirtHypervisor final : public Hypervisor {
     LibvirtHypervisor(LibvirtHypervisor const&) = delete;
     LibvirtHypervisor& operator=(LibvirtHypervisor const&) = delete;
 
-    // If the scope's domain does not exist, the view is empty, not an error. A caller for every
-    // domain that comes while an observation of them runs waits for that one, too.
+    // If the scope's domain does not exist, the view is empty, not an error. A call for all domains
+    // that comes while another one observes them waits for that one, too.
     [[nodiscard]] Result<HypervisorView> observe(HypervisorScope const& scope) override;
     [[nodiscard]] Result<Observed> perform(HypervisorStep const& step, Deadline deadline) override;
     [[nodiscard]] Result<void> settle(std::string const& vm_uuid, Deadline deadline) override;

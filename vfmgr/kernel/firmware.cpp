@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tool inherits the worker's socket and its lock of the PF. So a worker that is killed while
-// its tool hangs in the kernel does not count as ended before the tool has.
+// The tool inherits the worker's socket and its lock of the PF. So when a worker is killed while
+// its tool hangs in the kernel, the worker counts as ended only once the tool has ended.
 #include "vfmgr/kernel/firmware.hpp"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the firmware settings of ConnectX cards with NVIDIA's own tool, mstconfig or mlxconfig: the
-// kernel has no other way to most of them. Set by SetFirmware, steps.hpp. Free functions; any
-// thread, one for each card. They block as long as the tool does, and longer when it hangs in the
-// kernel.
+// kernel offers no other way to reach most of them. SetFirmware (steps.hpp) sets them. Free
+// functions; any thread, one for each card. They block as long as the tool does, and longer when it
+// hangs in the kernel.
 #pragma once
 
 #include "vfmgr/kernel/kernel.hpp"
@@ -18,7 +18,7 @@ struct CardFunctions {
 };
 [[nodiscard]] Result<std::vector<CardFunctions>> list_cards(LinuxKernelRoots const& roots);
 
-// A failed read is in `problem`, with the remedy.
+// If the read fails, the card's `problem` has the error, with the remedy.
 [[nodiscard]] FirmwareCard read_card(LinuxKernelRoots const& roots, CardFunctions const& card,
                                      Deadline deadline);
 

@@ -59,8 +59,8 @@ bool gone(int error) {
     return error == ENOENT || error == ESRCH;
 }
 
-// Returns the nodes from `desired` that one process holds. Opening the folder takes
-// CAP_DAC_OVERRIDE alone, stat of an entry takes CAP_SYS_PTRACE [src fs/proc/fd.c].
+// Returns the nodes from `desired` that one process holds. Opening the folder takes only
+// CAP_DAC_OVERRIDE, but stat of an entry takes CAP_SYS_PTRACE [src fs/proc/fd.c].
 Result<std::set<dev_t>> nodes_held_by(fs::path const& process, std::set<dev_t> const& desired) {
     std::set<dev_t> held;
     auto const folder = process / "fd";

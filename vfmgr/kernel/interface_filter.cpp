@@ -27,15 +27,15 @@ constexpr unsigned roce_v2_port = 4791;  // assigned by IANA; the same for rxe a
 // packets for any other address. libvirt's NAT networks make the host a router, so nothing is
 // forwarded through it either. A PF's own netdev and foreign VLAN devices belong to the host. There
 // our address is closed to all, and everything is closed to the VMs with an attachment, by MAC.
-// Neighbour solicitations are IPv6's ARP; the inet family does not handle ARP itself. A connection
-// of interop clients begins only at a socket bound to exactly that address: the responder's, while
-// it is open for such a client. Packets that begin no connection pass: the end of a handshake finds
-// no full socket yet (nft_socket.c).
+// Neighbour solicitations are IPv6's ARP; the inet family does not handle ARP itself. A new
+// connection of an interop client passes only to a socket bound to exactly that address: the
+// responder's, while it is open for such a client. Packets that begin no connection pass: at the
+// end of a handshake nftables finds no full socket yet (nft_socket.c).
 //
 // The netdev table filters what a VM sends before the host's network stack reads it. It accepts
 // traffic from the VM's address to the responder's, requests for the responder's MAC, and ARP
-// probes (RFC 5227) for the VM's own address, by which vf-guest finds that the host has it, too. So
-// a VM claims no foreign address by ARP, routes for no other host, and reaches no VLAN with a tag
+// probes (RFC 5227) for the VM's own address, by which vf-guest detects that the host has it, too.
+// So a VM can't claim a foreign address by ARP, route for another host, or reach a VLAN with a tag
 // of its own. A neighbour advertisement may name any address, whatever its sender; the host
 // solicits no VM (host_interface.cpp sets their MACs).
 constexpr auto rules = R"(
@@ -99,7 +99,7 @@ constexpr auto peers6 = "peers6";
 constexpr auto probes4 = "probes4";
 // Destinations and sources of a VM's requests for the responder's MAC. Linux first asks from the
 // address it will send from, so a VM with a link-local address not made from its MAC (RFC 7217)
-// works too: later requests from there are dropped, and it starts over from its address.
+// works too: later requests from there are dropped, and the VM starts over from its own address.
 constexpr auto asks6 = "asks6";
 
 std::string table_text() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Restricts what a tenant reaches of the host over its interface to the responder, in every mode;
-// nothing is forwarded. Uses two nftables tables of vfmgr's own, beside the host's own firewall: a
-// packet must pass both. Free functions; the caller holds the PF's claim.
+// Restricts a tenant in every mode: over its interface it reaches only the responder on the host,
+// and nothing is forwarded. Uses two nftables tables of vfmgr's own, beside the host's own
+// firewall: a packet must pass both. Free functions; the caller holds the PF's claim.
 #pragma once
 
 #include "vfmgr/netlink/link.hpp"

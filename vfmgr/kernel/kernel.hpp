@@ -13,7 +13,8 @@
 
 namespace vfmgr {
 
-// The limit for any kernel step. Waits for a worker to end, and the unit's TimeoutStopSec, fit it.
+// The limit for any kernel step. The waits for a worker to end and the unit's TimeoutStopSec allow
+// for it.
 inline constexpr std::chrono::seconds longest_kernel_step{180};
 
 // nullopt: everything.

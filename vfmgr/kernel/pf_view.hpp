@@ -40,7 +40,7 @@ class OpenPf {
     FileDescriptor folder_;  // the PF's, O_PATH
     std::optional<Netdev> netdev_;
     FileDescriptor uevent_;     // of the PF's only interface
-    std::string event_ifname_;  // what uevent_ read for this name and number
+    std::string event_ifname_;  // what uevent_ reads while the interface is unchanged
 };
 
 // Builds the parts of KernelView from sysfs and one network snapshot. Free functions; any thread.

@@ -19,7 +19,7 @@ bool is_where(Quirk const& quirk, Refused const& refused) {
     return quirk.where != Where::infiniband || refused.link_layer == LinkLayer::infiniband;
 }
 
-// Where no driver is known to refuse it.
+// The remedy where no driver is known to refuse the attribute.
 std::string_view usual_remedy(int error) {
     return error == EOPNOTSUPP
                ? "this driver does not support it: leave {0} out, or list it in best_effort"

@@ -46,7 +46,7 @@ constexpr unsigned bit(VfAttribute attribute) {
     return 1U << static_cast<unsigned>(attribute);
 }
 constexpr unsigned every_attribute = (1U << enum_names<VfAttribute>.size()) - 1;
-constexpr unsigned num_vfs = 1U << 31U;   // beside the attributes: the number of VFs
+constexpr unsigned num_vfs = 1U << 31U;   // besides the attributes: the number of VFs
 constexpr unsigned counters = 1U << 30U;  // and the counters of one
 constexpr unsigned rates = bit(VfAttribute::min_tx_rate) | bit(VfAttribute::max_tx_rate);
 constexpr unsigned guids = bit(VfAttribute::node_guid) | bit(VfAttribute::port_guid);
@@ -58,9 +58,9 @@ constexpr int any_error = 0;
 
 // Written where a driver refuses the zero MAC, as libvirt does (virNetDevSetNetConfig()).
 inline constexpr MacAddress stand_in_mac{{0x02, 0, 0, 0, 0, 0}};
-// A VLAN that is none: the VM may tag by itself (MLX4_VGT).
+// A VLAN number that means none: the VM may tag by itself (MLX4_VGT).
 inline constexpr std::uint16_t vlan_of_the_vm = 4095;
-// Takes the number of VFs where sriov_numvfs answers ENOENT.
+// The file that takes the number of VFs where sriov_numvfs answers ENOENT.
 inline constexpr std::string_view other_count_file = "mlx5_num_vfs";
 
 struct Quirk {
@@ -70,14 +70,14 @@ struct Quirk {
     Where where = Where::anywhere;
     When when = When::always;
     int error = any_error;      // errno
-    std::string_view says{};    // what the members above don't
+    std::string_view says{};    // what the members above don't say
     std::string_view remedy{};  // {0} is the attribute's name, {1} the PF's address
     std::string_view source;    // in Linux 6.1 where no release is named
     std::string_view test;      // "vf_test ParseVfSettings.NonsenseIsNoVf", "scenario guids"
 };
 
-// Users are told the remedy of the first row that has one and fits: a PF's switch and link layer
-// come before what holds anywhere.
+// Users are told the remedy of the first row that fits and has one: rows for a PF's switch or link
+// layer come before rows that hold anywhere.
 inline constexpr std::array table{
     Quirk{.drivers = "bnxt_en",
           .of = num_vfs,
@@ -172,7 +172,7 @@ inline constexpr std::array table{
           .source = "DEVLINK_PORT_FN_ATTR_CAPS",
           .test = "quirks_test RemedyFor.IsTheOneOfTheCause"},
 
-    // On InfiniBand the PF's network device is IPoIB's, which sets GUIDs and link state alone.
+    // On InfiniBand the PF's network device is IPoIB's, which sets only GUIDs and link state.
     Quirk{.drivers = "mlx5_core",
           .of = ethernet_only,
           .where = Where::infiniband,
@@ -283,7 +283,7 @@ inline constexpr std::array table{
           .test = "quirks_test RemedyFor.IsTheOneOfTheCause"},
 };
 
-// What some driver has this effect on: bits as in Quirk::of.
+// Returns everything on which some driver has this effect: bits as in Quirk::of.
 constexpr unsigned affected_by(Effect effect) {
     unsigned of = 0;
     for (auto const& quirk : table)
@@ -309,7 +309,7 @@ struct Refused {
 };
 // Returns a clause without a full stop, like every remedy.
 [[nodiscard]] std::string remedy_for(Refused const& refused);
-// The remedy for a driver's own refusal of a number of VFs; nothing where the errno is no driver's.
+// The remedy when a driver itself refuses a number of VFs; nothing for any other errno.
 [[nodiscard]] std::optional<std::string> remedy_for_count(int error);
 
 }  // namespace vfmgr::quirks

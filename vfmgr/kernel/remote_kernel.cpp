@@ -30,7 +30,8 @@ Error stuck_error(KernelSubject const& subject, std::string const& reason) {
                 "see the kernel's log for what it waits for: journalctl -k; no RDMA link can be "
                 "created or deleted until it ends or the host is rebooted"};
     return {Problem::pf_stuck, detail,
-            "end what holds its VFs, or reboot the host; VFs of other PFs can be attached"};
+            "end the processes that hold its VFs, or reboot the host; VFs of other PFs can be "
+            "attached"};
 }
 
 std::uint64_t milliseconds_until(Deadline deadline) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Performs steps, one function for each kind, in the files named below. Free functions; the caller
-// holds the claims of what the step changes. That of ConfigureVfs keeps its PF open from step to
-// step: vf_settings.hpp.
+// holds the claims of what the step changes. The function for ConfigureVfs keeps its PF open from
+// step to step, so it is in vf_settings.hpp.
 #pragma once
 
 #include <string>
@@ -55,8 +55,9 @@ using PerformStep = Result<Observed>(LinuxKernelRoots const& roots, S const& ste
 // --- rdma_links.cpp ------------------------------------------------------------------------
 
 [[nodiscard]] PerformStep<AddSoftRdmaLink> perform_step;
-// link_in_use while it has users, or its users are unknown, unless forced; while a process uses it,
-// even if forced: the kernel would wait for that process, and the caller would hang.
+// Fails with link_in_use while the link has users, or its users are unknown, unless forced; while a
+// process uses it, even if forced: the kernel would wait for that process, and the caller would
+// hang.
 [[nodiscard]] PerformStep<RemoveSoftRdmaLink> perform_step;
 
 // --- firmware.cpp --------------------------------------------------------------------------

@@ -72,7 +72,7 @@ Result<void> resize(LinuxKernelRoots const& roots, SetNumVfs const& step, std::s
 }
 
 // The links exist when the write returns [src drivers/pci/iov.c, sriov_add_vfs()], or soon after. A
-// driver that makes fewer VFs does not get the whole time of a creation.
+// driver that makes fewer VFs is not waited for as long as a creation may take.
 Result<VfAddresses> await_links(LinuxKernelRoots const& roots, SetNumVfs const& step,
                                 EventMonitor& monitor, Deadline deadline) {
     VfAddresses observed;
@@ -114,7 +114,7 @@ Result<UdevWatch> watch_udev(LinuxKernelRoots const& roots) {
 }
 
 // Waits until udev has processed the "add" of each of these PCI devices: above all, until it has
-// loaded their drivers. Or until the deadline, since a rule of the host's own may block udev.
+// loaded their drivers. Gives up at the deadline: a rule of the host's own may block udev.
 void await_added(UdevWatch const& watch, std::set<PciAddress> devices, Deadline deadline) {
     auto* const monitor = watch.monitor.get();
     if (!monitor) return;
@@ -183,7 +183,8 @@ Result<void> await_others(LinuxKernelRoots const& roots, Deadline deadline) {
             return fail(Problem::pci_busy,
                         "no VFs can be created or removed on this host: " +
                             describe(roots, writers.front()),
-                        "end what holds the VFs of that PF, or reboot the host; existing VFs can "
+                        "end the processes that hold the VFs of that PF, or reboot the host; "
+                        "existing VFs can "
                         "be attached");
         VFMGR_CHECK(monitor.wait(std::min(give_up, now + observe_again)));
     }

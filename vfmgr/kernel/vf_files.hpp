@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// VF attributes that are sysfs files, not rtnetlink's: the number of MSI-X vectors; and, for an
-// InfiniBand PF without IPoIB interface, GUIDs and policy in the files of NVIDIA's out-of-tree
-// driver, <PF>/sriov/<index>/{node,port,policy}. Free functions; any thread.
+// VF attributes that are set through sysfs files, not rtnetlink: the number of MSI-X vectors; and,
+// for an InfiniBand PF without an IPoIB interface, GUIDs and policy in the files of NVIDIA's
+// out-of-tree driver, <PF>/sriov/<index>/{node,port,policy}. Free functions; any thread.
 #pragma once
 
 #include "api/types/vf.hpp"

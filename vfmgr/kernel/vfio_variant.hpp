@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the VFIO driver made for a device: the kernel's modules.alias lists them under "vfio_pci:",
-// and nothing loads or binds them by itself (KERNEL.md#vfio-variants). Any thread.
+// Finds the VFIO driver made for a device: the kernel's modules.alias lists such drivers under
+// "vfio_pci:", and nothing loads or binds them by itself (KERNEL.md#vfio-variants). Any thread.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ namespace vfmgr {
 [[nodiscard]] std::optional<std::string> best_vfio_module(std::string_view modules_alias,
                                                           std::string_view modalias);
 
-// Reads modules.alias again only when depmod has rewritten it: it has a megabyte, and every
+// Reads modules.alias again only when depmod has rewritten it: it is a megabyte long, and every
 // observation of a PF needs it.
 class VfioAliases {
   public:

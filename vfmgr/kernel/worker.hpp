@@ -22,7 +22,7 @@
 
 namespace vfmgr {
 
-// Beyond a step's deadline, for the way back. A worker that takes longer hangs and is killed.
+// Time for the answer beyond a step's deadline. A worker that takes longer hangs and is killed.
 inline constexpr std::chrono::milliseconds step_grace{3'000};
 
 struct WorkerRequest {
@@ -43,7 +43,7 @@ struct WorkerAnswer {
     bool operator==(WorkerAnswer const&) const = default;
 };
 
-// Includes the newline at its end.
+// The line ends with a newline.
 [[nodiscard]] std::string to_line(WorkerRequest const& request);
 [[nodiscard]] std::string to_line(WorkerAnswer const& answer);
 // Parses a line without its newline. invalid_request for anything that to_line() does not make.

@@ -166,7 +166,8 @@ Error still_there(KernelSubject const& subject, std::int32_t pid) {
                         to_string(subject), pid, where_it_hangs("/proc", pid)),
             !of_pf ? "wait for it; if it does not end, see the kernel's log for what it waits for "
                      "(journalctl -k), or reboot the host"
-                   : "wait for it; if it does not end, end what holds its VFs, or reboot the host"};
+                   : "wait for it; if it does not end, end the processes that hold its VFs, or "
+                     "reboot the host"};
 }
 
 // The worker inherits only the socket and the lock from the daemon.
@@ -248,8 +249,8 @@ void await_predecessor(fs::path const& locks, KernelSubject const& subject, Dead
     FileDescriptor const lock(::open(lock_file(locks, subject).c_str(), O_RDONLY | O_CLOEXEC));
     if (!lock || ::flock(lock.get(), LOCK_SH | LOCK_NB) == 0) return;
     // Waits for the lock, not only for the process that the file names: a program that the worker
-    // started may outlive it. flock() takes no deadline, so flock(1) waits in it, and does not
-    // outlive this call: what waits on would get the lock later, and refuse it to a new worker.
+    // started may outlive it. flock() takes no deadline, so a process flock(1) waits instead. It
+    // must not outlive this call: it would get the lock later, and a new worker could not.
     constexpr int waited_for = 3;
     FileDescriptor const given(::fcntl(lock.get(), F_DUPFD_CLOEXEC, waited_for + 1));
     auto const waiting = spawn({.arguments = {"flock", "--shared", std::to_string(waited_for)},

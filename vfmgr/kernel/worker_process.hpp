@@ -74,8 +74,8 @@ struct WorkerFiles {
 };
 // Descriptors needed to start one worker.
 inline constexpr std::size_t worker_start_descriptors = 8;
-// A file of `locks` stays locked while the subject's worker lives. After a restart of the daemon
-// too, a worker still at a step is found: the Error (pf_stuck for a PF) names it.
+// A file of `locks` stays locked while the subject's worker lives. So a worker that is still at a
+// step is found even after a restart of the daemon: the Error (pf_stuck for a PF) names it.
 [[nodiscard]] Result<WorkerProcess> start_worker(WorkerFiles const& files,
                                                  KernelSubject const& subject);
 // Waits until the lock is free, or until the deadline.

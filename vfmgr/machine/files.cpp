@@ -32,7 +32,7 @@ bool has_wildcard(std::string_view part) {
     return part.find_first_of("*?[") != part.npos;
 }
 
-// The path does not exist, also because a pattern took a file for a folder.
+// True if the path does not exist, or if a pattern took a file for a folder.
 bool is_absent(int error) {
     return error == ENOENT || error == ENOTDIR;
 }

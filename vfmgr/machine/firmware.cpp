@@ -14,7 +14,8 @@ namespace {
 
 using Column = std::optional<FirmwareValue> FirmwareParameter::*;
 
-// Parses what follows "Configurations:". No column names: the values after the card's next reset.
+// Parses what follows "Configurations:". Without column names, the values are those after the
+// card's next reset.
 std::vector<Column> columns_of(std::string_view header) {
     constexpr std::array<std::pair<std::string_view, Column>, 3> known{
         {{"Default", &FirmwareParameter::by_default},

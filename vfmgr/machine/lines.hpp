@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes texts of files and programs apart: lines, words, parts. Returns views of the text. Pure;
-// any thread.
+// Splits the texts of files and programs into lines, words and parts. Returns views of the text.
+// Pure; any thread.
 #pragma once
 
 #include <algorithm>

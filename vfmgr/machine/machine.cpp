@@ -102,7 +102,7 @@ Cpu parse_cpu(std::string_view cpuinfo) {
         }
         if (key == "CPU implementer") cpu.architecture = Architecture::arm;
         if (key == "cpu" && value.starts_with("POWER")) cpu.architecture = Architecture::power;
-        // Only POWER names its machine here, behind the last processor.
+        // Only POWER names its machine here, after the last processor.
         if (key == "model") cpu.hypervisor |= contains(value, "emulated by qemu");
         if (key != "flags" || has_flags) continue;
         has_flags = true;

@@ -36,8 +36,8 @@ class RawSpace {
     std::string_view bytes_;
 };
 
-// Where the function has this capability. Each points to the next, and a broken list back: there is
-// room for so many.
+// Returns where the function has this capability. Each capability points to the next, and in a
+// broken list perhaps back, so the search ends after as many as there is room for.
 std::optional<std::size_t> capability(RawSpace const& space, std::uint32_t id) {
     constexpr int most = (PCI_CFG_SPACE_SIZE - PCI_STD_HEADER_SIZEOF) / 4;
     if ((space.word(PCI_STATUS) & PCI_STATUS_CAP_LIST) == 0) return std::nullopt;

@@ -11,7 +11,7 @@
 
 namespace vfmgr::checks {
 
-// The kind of a PCI Express function: the numbers are those of its capability, which has more.
+// The kind of a PCI Express function: the numbers are those of its capability, which defines more.
 enum class PcieKind : std::uint8_t {
     endpoint = 0,
     root_port = 4,

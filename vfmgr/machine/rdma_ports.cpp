@@ -80,7 +80,7 @@ void find_netdev_of(Machine const& machine, RdmaPortView& view) {
     if (view.netdev_name.empty() && !view.port->gids().empty())
         view.netdev_name = view.port->gids().front().netdev();
     view.netdev = find_netdev(machine, view.netdev_name);
-    // Without the kernel's answer and a netdev of its own, it may still have one.
+    // A port without a netdev here may have one all the same, if the kernel's answer is unread.
     if (!view.netdev && !view.infiniband())
         static_cast<void>(machine.facts.answers("RDMA_NLDEV_CMD_PORT_GET " + view.device->name));
 }

@@ -12,7 +12,7 @@
 namespace vfmgr::checks {
 namespace {
 
-// "updates/dkms/nvidia-peermem.ko.zst" is nvidia_peermem: names use either sign.
+// "updates/dkms/nvidia-peermem.ko.zst" is nvidia_peermem: names use either "-" or "_".
 bool is_file_of(std::string_view path, std::string_view module) {
     auto name = path.substr(path.rfind('/') + 1);
     auto const ending = name.find(".ko");

@@ -49,7 +49,7 @@ class Field {
     // Reads it without a note: for what decides nothing, such as a name in a sentence.
     [[nodiscard]] T const& peek() const { return value_; }
     [[nodiscard]] bool is_read() const { return !unread_; }
-    // What `change` makes of the value, unread where this is.
+    // Returns what `change` makes of the value; the result is unread where this field is.
     template <class Change>
     [[nodiscard]] auto map(Change change) const {
         using Changed = decltype(change(value_));
@@ -77,7 +77,7 @@ class FactReader {
     [[nodiscard]] Known<CommandFact const*> command(std::string_view line) const;
     [[nodiscard]] Known<Names> answers(std::string_view request) const;
 
-    // Returns those that the pattern matches and that could be read, by name. Notes the others, and
+    // Returns facts that the pattern matches and that could be read, by name. Notes the others, and
     // the pattern itself unless it was looked up.
     template <class T>
     using Found = std::vector<std::pair<std::string_view, T const*>>;

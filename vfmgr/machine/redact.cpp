@@ -87,7 +87,7 @@ Secrecy secrecy_of(std::string_view name) {
     auto const has = [&](std::string_view part) { return all.find(part) != all.npos; };
     if (std::ranges::any_of(plain_parts, has)) return Secrecy::plain;
     if (std::ranges::any_of(labelled_parts, has)) return Secrecy::labelled;
-    // "PrivateTmp" is none: only the last word counts.
+    // "PrivateTmp" is no secret: only the last word counts.
     bool const labelled =
         names_a_key(words) || (!words.empty() && is_one_of(labelled_words, words.back()));
     return labelled ? Secrecy::labelled : Secrecy::none;

@@ -17,7 +17,7 @@ enum class Secrecy {
 // secrets.
 [[nodiscard]] Secrecy secrecy_of(std::string_view name);
 
-// Removes secrets from text of any format: values after a secret's name (secret_names.hpp), keys
+// Removes secrets from text of any format: values after a secret's name (secrecy_of()), keys
 // between "-----BEGIN" and "-----END", credentials in URLs, and secrets with a known form. If a
 // format leaves the end of a secret open, it removes more rather than less. Pure; any thread.
 

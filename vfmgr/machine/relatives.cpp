@@ -9,7 +9,7 @@
 namespace vfmgr::checks {
 namespace {
 
-// Those of VFs and of what is on a netdev are its own relatives; a path has no more steps.
+// A netdev has the functions of the netdevs that it is on; no chain of these has more layers.
 constexpr int layers_max = 4;
 
 bool overlap(std::set<PciAddress> const& one, std::set<PciAddress> const& other) {
@@ -73,7 +73,7 @@ void Relatives::add_netdevs(Machine const& machine, std::vector<MachineNetdev> c
         if (auto const& pci = netdev.pci.peek()) device = devices_[to_string(*pci)];
         device.placed = device.placed && netdev.pci.is_read();
     }
-    // Bonds, bridges and VLANs are of the functions that they are on.
+    // Bonds, bridges and VLANs belong to the functions that they are on.
     auto const& links = machine.facts.unnoted().links;
     for (int layer = 0; layer < layers_max; ++layer)
         for (auto const& [path, link] : links) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which devices a fact is about. A PCI function, its netdevs and its RDMA devices are one device;
-// its PF or VFs and the ports above it are its relatives. What nobody can place concerns all.
+// its PF or VFs and the ports above it are its relatives. A fact that can't be placed concerns all.
 // Values; one thread.
 #pragma once
 

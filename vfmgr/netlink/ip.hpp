@@ -19,7 +19,7 @@ struct NetdevAddress {
 [[nodiscard]] Result<std::vector<NetdevAddress>> list_addresses(NlSocket& socket,
                                                                 Deadline deadline);
 // Succeeds when the device already has the address with this length. An IPv6 address is usable at
-// once: no duplicate address detection, whose seconds would look like a failed verification.
+// once, without duplicate address detection: its delay would look like a failed verification.
 [[nodiscard]] Result<void> add_address(NlSocket& socket, NetdevAddress const& address,
                                        Deadline deadline);
 // Succeeds when the address or the device is already gone.

@@ -51,7 +51,7 @@ struct VlanNetdev {
 // Changes MTU and state in one message; `netdev` names the device in errors.
 [[nodiscard]] Result<void> change_netdev(NlSocket& socket, std::string const& netdev,
                                          NetdevChange const& change, Deadline deadline);
-// Adds it down, with our ifalias. Refuses when the name or the VLAN already exists.
+// Adds the device, down and with our ifalias. Refuses when the name or the VLAN already exists.
 [[nodiscard]] Result<void> add_vlan_netdev(NlSocket& socket, VlanNetdev const& vlan,
                                            Deadline deadline);
 // Succeeds when the device is already gone.

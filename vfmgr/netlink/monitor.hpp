@@ -15,7 +15,7 @@
 
 namespace vfmgr {
 
-// Returns a socket in those groups; nothing where the kernel has no such protocol.
+// Returns a socket that listens to those groups; nothing where the kernel lacks the protocol.
 [[nodiscard]] Result<std::optional<NlSocketHandle>> listen_to(int protocol, unsigned groups);
 
 class EventMonitor {

@@ -31,8 +31,8 @@ struct RdmaDevice {
 [[nodiscard]] RdmaDevice const* rdma_device_on(std::vector<RdmaDevice> const& devices, int ifindex);
 
 // Lists every user with a queue pair, CM id, pd or context of the device, each once, with the first
-// of these that it has; not what ib_core makes of every device for itself. The caller adds the
-// names of processes. An Error when the kernel does not report all of it.
+// of these that it has. Leaves out what ib_core makes on every device for itself. The caller adds
+// the names of processes. An Error when the kernel does not report all of them.
 [[nodiscard]] Result<std::vector<RdmaUser>> list_rdma_users(NlSocket& rdma,
                                                             RdmaDevice const& device,
                                                             Deadline deadline);

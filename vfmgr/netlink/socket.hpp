@@ -149,7 +149,7 @@ class NlRequest {
     [[nodiscard]] ByteView body() const { return whole().subspan(sizeof(nlmsghdr)); }
     // False when an attribute is longer than its 16-bit length can express.
     [[nodiscard]] bool complete() const { return complete_; }
-    // The message as sent. The view ends with the next change of the request.
+    // The message as sent. The view is valid until the request changes.
     [[nodiscard]] ByteView numbered(std::uint32_t sequence, int more_flags);
 
   private:
@@ -252,8 +252,8 @@ class NlSocket {
             }
         return parsed;
     }
-    // Makes a change. `refusal` is the Error otherwise, unless the errno is one of `fine`: what was
-    // requested is so already.
+    // Makes a change. If the kernel refuses it, `refusal` becomes the Error, unless the errno is
+    // one of `fine`: what was requested already holds.
     [[nodiscard]] Result<void> change(NlRequest request, NlRefusal refusal, Deadline deadline,
                                       std::initializer_list<int> fine = {});
 

@@ -39,7 +39,7 @@ struct VfVerdict {
 };
 // Sends one message with that part for as many VFs from the front of `expected` as fit. A minimum
 // rate needs the maximum beside it: one attribute sets both. The kernel stops at the first refused
-// attribute, with the earlier ones and VFs applied, and does not report which.
+// attribute and does not report which it was; what came before it stays applied.
 [[nodiscard]] Result<VfVerdict> set_vfs(NlSocket& socket, std::string const& call, int ifindex,
                                         std::span<VfChange const> expected, VfPart part,
                                         Deadline deadline);

@@ -75,7 +75,7 @@ bool comparable(Verification const& run, Verification const& earlier) {
            earlier.responder == run.responder;
 }
 
-// Returns the last ones available, in ascending order.
+// Returns the figures of the last comparable runs, in ascending order.
 std::vector<double> figures_before(Verification const& run, std::string const& test,
                                    char const* name, std::vector<Verification> const& earlier) {
     std::vector<double> before;

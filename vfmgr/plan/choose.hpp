@@ -23,7 +23,7 @@ namespace vfmgr {
 [[nodiscard]] VfSpec only_members_of(VfSpec const& mask, VfSpec values);
 // Returns the members of `desired` whose value is not the one that `now` reports.
 [[nodiscard]] VfSpec differing(VfSpec desired, VfSpec const& now);
-// None differs.
+// True when no member differs.
 [[nodiscard]] bool holds(VfSpec const& desired, VfSpec const& now);
 
 // Decides whether a VF's figures fell against those of its own earlier runs. Pure.
@@ -53,8 +53,8 @@ namespace vfmgr {
 [[nodiscard]] Result<void> check_mac(HostView const& host, DesiredState const& desired,
                                      VfId const& vf, MacAddress const& mac);
 
-// Does the same for an InfiniBand VF's node and port: an EUI-64 with the local bit, which no
-// vendor's has.
+// Does what choose_mac() does, for the GUID of an InfiniBand VF's node or port: an EUI-64 with the
+// local bit set, which no vendor's GUID has.
 [[nodiscard]] Guid choose_guid(HostView const& host, DesiredState const& desired, VfId const& vf,
                                std::string_view vm_uuid, std::string_view host_seed);
 

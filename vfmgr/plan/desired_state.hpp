@@ -56,7 +56,7 @@ struct DesiredState {
     std::map<VfId, Quarantine> quarantine;
     std::map<PciAddress, FirmwareTries> firmware_tries;  // by FirmwareCard::pci
     std::map<std::string, DesiredRdmaLink> rdma_links;   // by name
-    // The identities of the PFs that this state has anything about. A PF is not its address.
+    // Identities of the PFs about which this state holds anything: an address is not an identity.
     std::map<PciAddress, PfIdentity> identities{};
     bool operator==(DesiredState const&) const = default;
 };

@@ -70,7 +70,7 @@ void compare_links(DesiredPf const& desired_pf, PfState const& pf,
     }
 }
 
-// Reports listeners on each network with an attachment. It never ends another program.
+// Reports listeners on each network with an attachment. Never ends the listening program.
 void compare_listeners(DesiredPf const& desired_pf, PfState const& pf,
                        std::vector<Attachment> const& attachments, std::vector<Drift>& into) {
     for (auto const& network : desired_pf.spec.networks) {
@@ -87,8 +87,8 @@ void compare_listeners(DesiredPf const& desired_pf, PfState const& pf,
     }
 }
 
-// An early observation still finds the device in the XML: QEMU removes it first, or the kernel
-// does.
+// QEMU and the kernel remove the device in either order: an early observation may find a VF gone
+// whose device is still in the XML.
 bool is_lost(MissingHostdev const& missing, bool gone, Attachment const& attachment,
              VmInfo const& vm) {
     return missing.live || (gone && attachment.live && runs(vm));
@@ -224,7 +224,7 @@ std::vector<Drift> find_drift(HostView const& host, DesiredState const& desired)
     for (auto const& [pci, desired_pf] : desired.pfs) {
         if (!is_managed(desired_pf)) continue;
         auto const standing = standing_of(host.kernel, desired, pci);
-        // Nothing is requested of another device.
+        // The desired state requests nothing of another device, so none is compared with it.
         if (auto const wrong = wrong_standing(standing, pci))
             all.push_back(of_pf(pci, device, std::string(code(wrong->problem)), text_of(*wrong)));
         else if (auto const* const pf = find_pf(host, pci); can_be_judged(pf))

@@ -16,20 +16,22 @@ struct Drift {
     PciAddress pf;
     std::optional<std::uint16_t> vf;  // absent: the PF itself
     // A member of VfSpec, or "num_vfs", "driver", "presence" of a VF; "device": the PF is gone, or
-    // another is at its address; "hostdev": a running VM has lost the VF, whether the VF exists or
-    // not; "persistent hostdev" of its XML; or the step that a host interface lacks.
+    // another is at its address; "hostdev": a running VM has lost the VF, whether or not the VF
+    // exists; "persistent hostdev": the VM's persistent XML lacks it; or the step that a host
+    // interface lacks.
     std::string what;
-    std::string found;     // "7", "unbound": for people to read, and equal while it stays
+    std::string found;     // "7", "unbound": for people; constant while the drift lasts
     std::string sentence;  // "VF 2, attached to VM a, is gone"
     std::optional<std::string> attachment{};
     std::optional<std::string> vm{};
 };
 [[nodiscard]] std::string key_of(Drift const& drift);  // Identifies the drift, whatever its value.
 
-// True when vfmgr manages the PF; and, below, when the PF could be read (null: it is absent).
+// True when vfmgr manages the PF.
 [[nodiscard]] bool is_managed(DesiredPf const& desired_pf);
+// True when the PF could be read; null: it is absent.
 [[nodiscard]] bool can_be_judged(PfState const* pf);
-// The same, or true when another device, or none, was observed at the address.
+// True in that case too, and when another device, or none, was observed at the address.
 [[nodiscard]] bool can_be_judged(HostView const& host, DesiredState const& desired,
                                  PciAddress const& pf);
 
@@ -39,12 +41,12 @@ struct Drift {
 // others.
 [[nodiscard]] std::vector<Drift> find_drift(HostView const& host, DesiredState const& desired);
 
-// Returns its sentence with the possible cause: sentences on what else, according to configuration
-// files, makes or changes VFs of that PF.
+// Returns the drift's sentence with the possible cause. `owners`: sentences on what else, according
+// to configuration files, makes or changes VFs of that PF.
 [[nodiscard]] std::string with_owners(Drift const& drift, std::vector<std::string> const& owners);
 
-// Returns the settings of an attachment that its VF is observed not to have: drivers do not report
-// all of them, and may refuse those of `best_effort`.
+// Returns the settings of an attachment that its VF was observed not to have. Leaves out settings
+// that the driver does not report, and those of `best_effort`, which it may refuse.
 [[nodiscard]] VfSpec drifted_settings(Attachment const& attachment, VfState const& vf);
 
 // Where a VM lacks the device of its attachment. Only a running VM can have lost it live.
@@ -54,8 +56,8 @@ struct MissingHostdev {
 };
 [[nodiscard]] MissingHostdev missing_hostdev(Attachment const& attachment, VmInfo const& vm);
 
-// Returns attachments whose VMs were shut off at the attach and run with the VF now, in the form to
-// be stored: from then on the VF can be missed in the live VM.
+// Returns attachments whose VMs were shut off when the VF was attached and run with it now, in the
+// form to be stored: from then on a VF that is missing in the live VM is noticed.
 [[nodiscard]] std::vector<Attachment> gone_live(HostView const& host, DesiredState const& desired);
 
 // True when a running VM has lost its VF. Each loss is a separate event.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans a change of a card's firmware settings, as purely as plan.hpp plans what the kernel does:
-// what was read from the card comes in as a value. Nothing here ever resets a card.
+// Plans a change of a card's firmware settings. Pure, like plan.hpp: what was read from the card
+// comes in as a value. Nothing here ever resets a card.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ struct FirmwarePlan {
     FirmwareTries tries;  // to be stored for the card before anything is done; may be empty
 };
 
-// Refuses what this card does not have, VFs of any of its ports in use, a port that is only
-// observed, what its ports' specs contradict, and what the card did not take in two boots.
+// Refuses a setting that this card lacks, a card with VFs in use on any port, a port that is only
+// observed, a value that a port's spec contradicts, and one that did not hold in two boots.
 [[nodiscard]] Result<FirmwarePlan> plan_firmware(HostView const& host, DesiredState const& desired,
                                                  FirmwareCard const& card,
                                                  FirmwareSettings const& requested);

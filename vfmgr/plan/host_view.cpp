@@ -117,7 +117,8 @@ Result<PfState const*> readable_pf(HostView const& host, PciAddress const& pf) {
     }
     if (state->stuck)
         return fail(Problem::pf_stuck, fmt::format("{} is stuck: {}", to_string(pf), *state->stuck),
-                    "end what holds its VFs, or reboot the host; VFs of other PFs can be attached");
+                    "end the processes that hold its VFs, or reboot the host; VFs of other PFs can "
+                    "be attached");
     if (state->stale)
         return fail(Problem::unavailable,
                     fmt::format("{} can't be read: {}", to_string(pf), state->stale_reason),
@@ -148,7 +149,8 @@ Result<void> require_free_pci(HostView const& host) {
                 Problem::pci_busy,
                 fmt::format("no VFs can be created or removed on this host: {} is stuck: {}",
                             to_string(pci), pf.stuck.value_or("")),
-                "end what holds the VFs of that PF, or reboot the host; existing VFs can "
+                "end the processes that hold the VFs of that PF, or reboot the host; existing VFs "
+                "can "
                 "be attached");
     return {};
 }

@@ -46,7 +46,7 @@ extern template struct Json<HostNetworkView>;
 // The observed state of the host: an immutable snapshot of kernel and hypervisor, read by the
 // planner and by every GET. Shared as std::shared_ptr<HostView const>; any thread.
 
-// A route of the host: a network must never cover another owner's.
+// A route of the host. A network of ours must never cover a route of another owner.
 struct HostRoute {
     IpPrefix prefix;
     std::string ifname;

@@ -53,8 +53,8 @@ void interface_up(std::vector<Step>& steps, HostInterface const* interface, Inte
             steps.push_back(AddPeer{id, address, peer.mac, peer.source});
 }
 
-// True when vfmgr may remove the address: it is a host address of one of the PF's networks, and was
-// not there before vfmgr was.
+// True when vfmgr may remove the address: it is a host address of one of the PF's networks, and did
+// not exist before vfmgr first used the PF.
 bool ours(HostInterface const& interface, PfSpec const& spec, PfBase const& base,
           IpAddress const& address) {
     auto named = std::any_of(spec.networks.begin(), spec.networks.end(),

@@ -30,27 +30,28 @@ struct DesiredLinks {
     std::map<InterfaceId, DesiredInterface> interfaces;  // always holds the untagged one
 };
 
-// Returns what `attachments` (all on one PF, with spec and base from `pf`) need. Without
-// attachments, that is the base.
+// Returns what `attachments`, all on the PF at `address`, need. Without attachments, that is the
+// base.
 [[nodiscard]] DesiredLinks desired_links(PciAddress const& address, PfSpec const& spec,
                                          PfBase const& base,
                                          std::vector<Attachment> const& attachments);
 
-// A bond or bridge takes what its port receives before the host's IP stack does: such a PF has no
-// interface into a network. Its VFs can be attached without a network.
+// Refuses a port of a bond or bridge: what it receives goes to the bond or bridge, not to the
+// host's IP stack, so such a PF has no interface into a network. Its VFs can be attached without a
+// network.
 [[nodiscard]] Result<void> require_own_interface(PfInfo const& pf, Network const& network);
 
 // Returns the listeners that a VM in `network` would reach besides the responder: RDMA CM has one
 // UDP port for all listeners, so no packet filter can tell them apart.
 [[nodiscard]] std::vector<RdmaListener> reached_listeners(PfState const& pf, PfSpec const& spec,
                                                           Network const& network);
-// "rping (pid 812) listens by RDMA CM on every address of rxe0, port 7174".
+// "rping (pid 812) listens with RDMA CM on every address of rxe0, port 7174".
 [[nodiscard]] std::string sentence(RdmaListener const& listener, PfInfo const& pf);
 
-// Returns additions, in the order in which they can be made.
+// Returns the steps that add what is missing, in the order in which they can be performed.
 [[nodiscard]] std::vector<Step> links_up(PfState const& pf, DesiredLinks const& needed,
                                          PfBase const& base);
-// Returns those additions that close the host again where its filter is gone, and no others.
+// Returns those of these steps that close the host again where its filter is gone, and no others.
 [[nodiscard]] std::vector<Step> links_closed(PfState const& pf, DesiredLinks const& needed,
                                              PfBase const& base);
 // Adds what must be done before VFs are made for attachments, which need the PF up anyway.
@@ -63,14 +64,15 @@ void raise_for_vfs(std::vector<Step>& steps, PfState const& pf);
 // Returns the attachments on a PF, without the one with id `except`.
 [[nodiscard]] std::vector<Attachment> attachments_on(DesiredState const& desired,
                                                      PciAddress const& pf, std::string_view except);
-// Returns those that no operation makes or ends now, by VF.
+// Returns the attachments on a PF that no operation is making or ending now, by VF.
 [[nodiscard]] std::vector<Attachment> attached_on(DesiredState const& desired,
                                                   PciAddress const& pf);
 
 // Decides whether traffic from a VF to another responder leaves the NIC. Pure.
 
 // Decides by the responder's MAC: internal_switch when it belongs to one of this host's PFs or VFs,
-// wire when it belongs to none. nullopt, not known: it has none, or some VF's MAC is not reported.
+// wire when it belongs to none. nullopt when that is not known: the responder has no MAC, or the
+// MAC of some VF is not reported.
 [[nodiscard]] std::optional<TestPath> path_to(std::optional<MacAddress> const& responder,
                                               HostView const& host);
 

@@ -164,7 +164,8 @@ Result<void> require_gone(HostView const& host, DesiredState const& desired, Pci
         return fail(
             Problem::unavailable,
             fmt::format("it is not known whether {} is gone: it was not read", to_string(pf)),
-            "end what holds its VFs, or reboot the host; then check again: vfctl pf list");
+            "end the processes that hold its VFs, or reboot the host; then check again: vfctl pf "
+            "list");
     return fail(Problem::conflict,
                 standing.is == Standing::driver_unbound
                     ? fmt::format("{} is on this host, without a driver", to_string(pf))
@@ -253,7 +254,7 @@ Result<Plan> plan_gone_confirmed(HostView const& host, DesiredState const& desir
             plan.blast_radius.push_back(
                 fmt::format("{} of VM {} may be assigned to another VF", kept, attachment.vm));
     }
-    plan.blast_radius.push_back(fmt::format("the spec of {} is forgotten", to_string(pf)));
+    plan.blast_radius.push_back(fmt::format("the spec of {} is deleted", to_string(pf)));
     return plan;
 }
 

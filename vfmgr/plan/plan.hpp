@@ -28,7 +28,7 @@ void Json<Plan>::write(nlohmann::json& out, Plan const& plan);
 [[nodiscard]] Result<Plan> plan_pf(HostView const& host, DesiredState const& desired,
                                    PciAddress const& pf, PfSpec const& spec);
 
-// A resolved attachment: which VF, MAC, address. `seed` makes chosen MACs unique to this host.
+// A resolved attachment: which VF, MAC, address. `host_seed` makes chosen MACs unique to this host.
 struct AttachmentPlan {
     Attachment attachment;
     PfBase base;  // of the PF, to be restored when its last attachment ends
@@ -40,8 +40,8 @@ struct AttachmentPlan {
                                                      AttachmentSpec const& spec,
                                                      std::string_view host_seed);
 
-// Plans the detach: the VF out of the VM, reset, restored to its baseline, detached; and the
-// interface removed if no other attachment uses it.
+// Plans the detach: takes the VF out of the VM, resets it, restores its baseline, binds the driver
+// of unused VFs if there is one, and removes the interface if no other attachment uses it.
 [[nodiscard]] Result<Plan> plan_detach(HostView const& host, DesiredState const& desired,
                                        Attachment const& attachment);
 
@@ -82,7 +82,7 @@ struct DetachOutcome {
 // VFs. Empty when all of the filter is in place.
 [[nodiscard]] Result<Plan> plan_closing(HostView const& host, DesiredState const& desired,
                                         PciAddress const& pf);
-// Plans the return of an attachment's VF into its VM, once the VF exists with the attachment's
+// Plans the return of an attachment's VF to its VM, once the VF exists and has the attachment's
 // driver; empty before that.
 [[nodiscard]] Result<Plan> plan_return(HostView const& host, Attachment const& attachment);
 

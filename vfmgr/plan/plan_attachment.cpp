@@ -139,7 +139,7 @@ Result<void> check_listeners(Ask const& ask) {
 }
 
 // Every InfiniBand attachment has GUIDs of its own. A VF may hold those of its previous attachment,
-// which mlx5 gives to recreated VFs, or none, with which rdma_cm does not work
+// which mlx5 gives to recreated VFs, or none, and without GUIDs rdma_cm does not work
 // (vfmgr/kernel/KERNEL.md#infiniband-vfs).
 Result<void> resolve_guids(Ask const& ask, Attachment& attachment, std::string_view host_seed,
                            Plan& plan) {

@@ -53,16 +53,16 @@ std::vector<std::string> residue_of(Attachment const& attachment, VfState const&
         residue.push_back(fmt::format("VF {} was not reset: it did not exist when the detach began",
                                       to_string(attachment.vf)));
     auto left = differing(attachment.baseline, vf.settings);
-    // A network driver of the host may choose a MAC for its VF. The attachment's MAC must not come
-    // back.
+    // A network driver of the host may choose a MAC for its VF. That is fine, unless it is the
+    // attachment's MAC.
     if (vf.driver && !names_vfio_driver(*vf.driver) && vf.settings.mac != attachment.settings.mac)
         left.mac.reset();
     if (!empty(left))
         residue.push_back(
             "still to do: " +
             sentence(ConfigureVfs{attachment.vf.pf, {{attachment.vf.index, left}}, {}}));
-    // Applies also where there was no baseline to restore because the driver reported none before
-    // the attachment.
+    // Also checks a VF without a baseline to restore: the driver may have reported none before the
+    // attachment.
     auto const rotated = rotated_of(attachment, vf.settings);
     if (!left.mac) note_kept(residue, attachment, "MAC", rotated.mac);
     if (!left.node_guid) note_kept(residue, attachment, "node GUID", rotated.node_guid);
@@ -242,8 +242,8 @@ void restore_attachment(Plan& plan, HostView const& host, Attachment const& atta
     plan.steps.emplace_back(BindVfs{pf, {index}, attachment.driver});
 }
 
-// A VM's XML names addresses. A VF bound at one of them, not known to be the VM's own, gives the VM
-// another device. An unknown one is left alone: the VM then fails to start.
+// A VM's XML names addresses. If the VF bound at such an address were not the VM's own, the VM
+// would get another device. So an unproved VF is left alone: the VM then fails to start.
 Result<void> require_proof(HostView const& host, DesiredState const& desired,
                            PciAddress const& pf) {
     auto const standing = standing_of(host.kernel, desired, pf);

@@ -61,7 +61,7 @@ Result<void> check_ports(HostView const& host, DesiredState const& desired,
         if (pf->stuck)
             return fail(Problem::pf_stuck,
                         fmt::format("{} is stuck: {}", to_string(function), *pf->stuck),
-                        "end what holds its VFs, or reboot the host");
+                        "end the processes that hold its VFs, or reboot the host");
         auto const managed = desired.pfs.find(function);
         if (managed == desired.pfs.end() || managed->second.spec.mode == PfMode::observe)
             return fail(Problem::conflict,
@@ -73,7 +73,7 @@ Result<void> check_ports(HostView const& host, DesiredState const& desired,
     return {};
 }
 
-// After the reset there would be fewer VFs than are requested and restored at boot.
+// Refuses settings that leave fewer VFs after the reset than are requested and restored at boot.
 Result<void> check_specs(HostView const& host, DesiredState const& desired,
                          FirmwareCard const& card, FirmwareSettings const& requested) {
     auto const after = overlay(*card.next, requested);
@@ -159,9 +159,9 @@ std::vector<std::string> card_uses(HostView const& host, DesiredState const& des
 
 namespace {
 
-// Updates the stored tries: drops what holds by now or is requested otherwise, and adds this boot
-// to what is requested and does not hold. A card does not always report its current values; then
-// there is nothing to count.
+// Updates the stored tries: drops a setting that holds by now or for which another value is
+// requested, and adds this boot to those that are requested and do not hold. Where the card does
+// not report its current values, there is nothing to count.
 FirmwareTries with_this_try(FirmwareTries tries, FirmwareCard const& card,
                             FirmwareSettings const& requested) {
     if (!card.current) return tries;
@@ -210,7 +210,7 @@ Result<FirmwarePlan> plan_firmware(HostView const& host, DesiredState const& des
     VFMGR_CHECK(check_unused(host, desired, card));
     auto const after = overlay(*card.next, to_set);
     if (after.sriov_en == true && after.num_of_vfs == 0)
-        planned.plan.notes.emplace_back("NUM_OF_VFS is 0: even so the card will offer no VFs");
+        planned.plan.notes.emplace_back("NUM_OF_VFS is 0, so the card will still offer no VFs");
     std::vector<std::string> ports;
     for (auto const& function : card.functions) ports.push_back(port_name(host, function));
     planned.plan.blast_radius.push_back(

@@ -121,7 +121,7 @@ Result<void> check_networks(HostView const& host, DesiredState const& desired, P
             return fail(Problem::unsupported,
                         fmt::format("network {} asks for VLAN {}, but {} is an InfiniBand PF",
                                     network.name, *network.vlan, display_name(pf.info)),
-                        "InfiniBand partitions by P_Key; leave the VLAN out");
+                        "InfiniBand uses partitions (P_Keys) instead of VLANs: leave the VLAN out");
         auto const* before =
             now == desired.pfs.end() ? nullptr : find_network(now->second.spec, network.name);
         // An unchanged network was checked when it was set; its own interface is up by now.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mode enforce: from the observed state back to the desired one; in every mode: the host closed.
-// Nothing here takes a VF from its user.
+// Mode enforce: plans the way from the observed state to the desired one. In every mode: closes the
+// host again. Nothing here takes a VF from its user.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -155,7 +155,7 @@ void set_up_anew(Plan& plan, PfSpec const& spec, PciAddress const& pf,
     if (spec.vf_driver && !unused.vfs.empty()) plan.steps.emplace_back(std::move(unused));
 }
 
-// A refusal does not hold back other repairs. It is the result once there are no others.
+// A refusal does not prevent other repairs. It is the result when there are none.
 Result<Plan> what_can_be_done(Plan plan, std::vector<Error> const& refused) {
     if (plan.steps.empty() && !refused.empty()) return fail(refused.front());
     for (auto const& error : refused)

@@ -174,7 +174,7 @@ std::vector<std::string> attachments_over(HostView const& host, DesiredState con
     return users;
 }
 
-// Returns all uses, except processes, that its deletion would break.
+// Returns all uses of the link, except processes, that its deletion would break.
 std::vector<std::string> uses_of(HostView const& host, DesiredState const& desired,
                                  std::string const& name, ObservedRdmaLink const& observed) {
     std::vector<std::string> uses;
@@ -300,7 +300,7 @@ Result<Plan> plan_rdma_link(HostView const& host, DesiredState const& desired,
     VFMGR_CHECK(check_same_type(*network, requested));
     if (!netdev->second.up)
         return fail(Problem::conflict, fmt::format("{} is down", requested.ifname),
-                    fmt::format("set it up: ip link set dev {} up", requested.ifname));
+                    fmt::format("bring it up: ip link set dev {} up", requested.ifname));
     VFMGR_CHECK(check_module(*network, requested.type));
     plan.steps.emplace_back(AddSoftRdmaLink{requested});
     if (note) plan.notes.push_back(std::move(*note));

@@ -18,7 +18,7 @@ using TrustedNetdevs = std::vector<std::string>;
 // Prefix of the links that vfmgr makes for its own tests on a PF's netdev (AddRdmaLink).
 inline constexpr std::string_view responders_link_prefix = "vfmgr_";
 
-// Makes it, or has nothing to do. An existing link that matches the request is taken over.
+// Plans to make the link, if needed. An existing link that matches the request is taken over.
 [[nodiscard]] Result<Plan> plan_rdma_link(HostView const& host, DesiredState const& desired,
                                           TrustedNetdevs const& trusted,
                                           SoftRdmaLink const& requested);

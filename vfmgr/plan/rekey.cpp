@@ -27,7 +27,7 @@ struct Ask {
     }
 };
 
-// A PF whose new address is another PF's old one moves that one too, and so on.
+// A PF that moves to another PF's old address makes that PF move too, and so on.
 Result<std::vector<PfMove>> moves_of(Ask const& ask, PfMove const& first) {
     std::vector<PfMove> moves{first};
     while (moves.back().to != first.from && ask.is_kept(moves.back().to)) {
@@ -71,7 +71,7 @@ Result<void> check_left(PfStanding const& standing, PfMove const& move) {
     return {};
 }
 
-// Checks that the device is the known one; if not, the admin declares that it replaces it.
+// Checks that the device is the known PF. If not, the admin's command declares it the replacement.
 Result<void> check_device(PfStanding const& standing, PfMove const& move, PfState const& there,
                           Plan& plan) {
     if (standing.now_at) return {};
@@ -84,8 +84,8 @@ Result<void> check_device(PfStanding const& standing, PfMove const& move, PfStat
     if ((standing.known.mac && !observed.mac) || (standing.known.guid && !observed.guid))
         return fail(
             Problem::unsupported,
-            fmt::format("{} is of another kind: it has {}, but {} had {}", to_string(move.to),
-                        to_string(observed), from, to_string(standing.known)),
+            fmt::format("{} is a different kind of device: it has {}, but {} had {}",
+                        to_string(move.to), to_string(observed), from, to_string(standing.known)),
             fmt::format("end the attachments of {}, and configure {} as a new PF", from,
                         to_string(move.to)));
     plan.blast_radius.push_back(fmt::format("another device ({}) takes the place of {} ({})",

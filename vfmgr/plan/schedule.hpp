@@ -17,9 +17,9 @@ struct DueVerification {
     bool operator==(DueVerification const&) const = default;
 };
 
-// Returns the first due one of those that are attached with verify_every_seconds: that long after
-// the start of the last run, or after the attachment was made. `not_before` postpones single
-// attachments.
+// Returns, of the attachments with verify_every_seconds, the one that is due first. It is due that
+// long after its last run started or, without a run, after it was made. `not_before` postpones
+// single attachments.
 [[nodiscard]] std::optional<DueVerification> next_verification(
     DesiredState const& desired, std::map<std::string, Time> const& not_before, Time now);
 
@@ -28,7 +28,7 @@ struct Hindrance {
     std::string detail;
     std::string remedy;
 };
-// Over a VF of such a PF nothing can be verified, regardless of the caller and the VM's state.
+// Returns one for a PF over whose VFs nothing can be verified, whatever the caller and VM state.
 [[nodiscard]] std::optional<Hindrance> verification_hindrance(PfInfo const& pf);
 [[nodiscard]] std::optional<Hindrance> verification_hindrance(HostView const& host,
                                                               Attachment const& attachment);

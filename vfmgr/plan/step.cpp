@@ -7,7 +7,7 @@ namespace vfmgr {
 
 namespace {
 
-// Writes a JsonWriter or a JsonText: the step's name, then its members.
+// Writes through a JsonWriter or a JsonText: the step's name, then its members.
 template <class Writer, class Out>
 void write(Out& out, Step const& step) {
     visit_step(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One change of the host. A Step is a value with JSON: the journal's record, later the message to a
-// worker and the broker's list of permitted operations are this same type. Each step's name there
-// is permanent: old journals hold it.
+// One change of the host. A Step is a value with JSON. The journal's records and the messages to
+// workers contain this same type, and so will the broker's list of permitted operations. Each
+// step's name in JSON is permanent: old journals hold it.
 #pragma once
 
 #include <string>
@@ -59,7 +59,7 @@ struct ResetVf {
     bool operator==(ResetVf const&) const = default;
 };
 // State that other steps change while they run. It is part of their undo, because a process that
-// dies in the middle of one leaves it changed. In no plan.
+// dies in the middle of such a step leaves it changed. No plan contains this step.
 struct SetPciValues {
     static constexpr std::string_view step_name = "set_pci_values";
     PciAddress pf;

@@ -114,8 +114,8 @@ Result<Samples> run_rounds(Load const& load, Round const& round) {
     return samples;
 }
 
-// In nanoseconds: by the CPU's counter, and once more by the clock if the counter turned out to be
-// none.
+// Returns nanoseconds: by the CPU's counter, or measured again by the clock if the counter turned
+// out not to be a clock.
 Result<std::vector<std::uint64_t>> sample(Load const& load, Round const& round) {
     for (std::uint64_t i = 0; i < warm_up; ++i) VFMGR_CHECK(round());
     VFMGR_TRY(auto by_ticks, run_rounds<ticks>(load, round));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU's own counter, to time rounds of some microseconds. Reading a clock may cost more than a
+// The CPU's own counter, to time rounds of a few microseconds. Reading a clock may cost more than a
 // round: in a VM whose clock is an emulated HPET each reading leaves the VM. perftest also reads
 // the counter, and asks the CPU for its rate; here clock and counter are compared while it counts.
 // Pure except the reading; one thread.

@@ -42,7 +42,7 @@ struct TestBed {
     Deadline deadline;
 };
 
-// The parts of a load that a test heeds.
+// The parts of a load that a test uses.
 enum LoadPart : unsigned {
     takes_size = 1,
     takes_depth = 2,
@@ -88,9 +88,9 @@ struct Selection {
     std::optional<double> seconds{};
 };
 
-// The chosen ones of `all`; of a profile: none in quick. Fails with invalid_request for a test that
-// does not exist, for a part of the load that a test does not heed, and for a profile beside named
-// tests.
+// Returns the chosen tests of `all`, or the profile's: quick has none. Fails with invalid_request
+// for a test that does not exist, for a part of the load that a test does not use, and for a
+// profile beside named tests.
 [[nodiscard]] Result<std::vector<Measurement>> select_tests(std::vector<Measurement> all,
                                                             Selection const& selection);
 [[nodiscard]] std::vector<Measurement> measurements_of(std::vector<Measurement> all,

@@ -41,7 +41,7 @@ struct Measured {
 [[nodiscard]] Measured measured(std::string_view name = {});
 [[nodiscard]] Measured measured_failure(std::string_view name, Error const& error);
 [[nodiscard]] Measured measured_skip(std::string_view name, Error const& error);
-// Under that name: what was measured, or the failure.
+// Returns what was measured, or the failure, under that name.
 [[nodiscard]] Measured measured(std::string_view name, Result<Measured> made);
 
 // Another machine's text, made fit for display: printable, at most `length_max` characters.

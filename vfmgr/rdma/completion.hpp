@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A completion queue with its channel. wait() polls for some microseconds, then blocks: busy
+// A completion queue with its channel. wait() polls for a few microseconds, then blocks: busy
 // polling starves SoftRoCE, whose work runs on the same CPUs (RDMA.md#polling). One thread at a
 // time.
 #pragma once
@@ -39,7 +39,7 @@ class CompletionQueue {
     // goes.
     [[nodiscard]] Result<std::span<ibv_wc>> wait(std::span<ibv_wc> room, Deadline deadline,
                                                  unsigned polls = polls_by_default);
-    // Takes completions, good and bad, until so many with that id have come, or the deadline.
+    // Takes completions, good and bad, until `count` with that id have come, or the deadline.
     void drain(std::uint64_t id, unsigned count, Deadline deadline);
     // For an event loop: the next completion makes fd() readable. Call poll() once more after
     // arming.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counters of packets that did not get through, read before and after a run on both ends, and what
 // their growth means: this places a loss on a side, where the drivers count (RDMA.md#counters).
-// Reading queries sysfs and the kernel, some milliseconds; the rest is pure. Any thread.
+// Reading queries sysfs and the kernel, a few milliseconds; the rest is pure. Any thread.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dynamically connected transport (DC) of mlx5 NICs, by libmlx5.so.1. One thread, unless said.
+// Dynamically connected transport (DC) of mlx5 NICs, by libmlx5.so.1. One thread, unless noted.
 #pragma once
 
 #include <infiniband/mlx5dv.h>
@@ -12,7 +12,7 @@
 
 namespace vfmgr::verify {
 
-// The functions used of libmlx5.so.1, opened at run time: it serves one maker's NICs, so nothing
+// The functions used from libmlx5.so.1, opened at run time: it serves one maker's NICs, so nothing
 // links against it. It is never closed: libibverbs has the same file open as the devices' provider.
 // Values; any thread.
 
@@ -41,7 +41,7 @@ struct Mlx5 {
 // Fails with unsupported where the device is not mlx5's: only mlx5 has DC.
 [[nodiscard]] Result<void> require_dc(Result<Mlx5> const& mlx5, Endpoint const& endpoint);
 
-// The reason for no DC, in one line: "mlx5_0: … (mlx5dv_create_qp: EOPNOTSUPP, Operation not
+// Why there is no DC, in one line: "mlx5_0: … (mlx5dv_create_qp: EOPNOTSUPP, Operation not
 // …)".
 [[nodiscard]] std::string reason_of(Error const& error);
 

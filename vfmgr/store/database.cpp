@@ -40,7 +40,7 @@ Explanation explain(int sqlite_code) {
             return {"SQLITE_NOTADB", "it is not a database",
                     "name another file as the store, or move this one away"};
         case SQLITE_IOERR:
-            return {"SQLITE_IOERR", "reading or writing failed", "check the disk beneath it"};
+            return {"SQLITE_IOERR", "reading or writing failed", "check the disk that holds it"};
         case SQLITE_CANTOPEN:
             return {"SQLITE_CANTOPEN", "it or its journal cannot be opened",
                     "check that its folder exists and that vfmgrd may write there"};

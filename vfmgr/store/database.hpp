@@ -56,7 +56,7 @@ struct Store::Impl {
         return result;
     }
 
-    // The values in a query's rows, each with its name: the two columns. `kind` is what an error
+    // Returns the names and the values in a query's rows, its two columns. `kind` is what an error
     // calls a row: "attachment 3f9c2b1d".
     template <class T, class... Bound>
     [[nodiscard]] Result<std::vector<std::pair<std::string, T>>> named_values(

@@ -58,8 +58,7 @@ bool Store::Impl::leaves_reserve(SQLite::Database& db, std::int64_t pages_before
 
 Error Store::Impl::no_room() const {
     Error error = other_error(Access::write, "the disk or the store is full");
-    error.remedy =
-        "revoke tokens and forget PFs that are no longer needed; what ends attachments still works";
+    error.remedy = "revoke tokens and forget PFs that are no longer needed; detaching still works";
     error.causes.push_back({"sqlite", "SQLITE_FULL", "only the reserve is left"});
     return error;
 }

@@ -86,8 +86,8 @@ CREATE TABLE events (
 CREATE INDEX events_by_vf ON events (pf, vf, number);
 )sql";
 
-// An attachment's events are found by it. Its end, which holds the certificate, is kept apart from
-// the VF's other events: a storm of drift pushes no certificate out.
+// An attachment's events are found by it. The event of its end, which holds the certificate, is
+// kept apart from the VF's other events, so that a storm of drift pushes no certificate out.
 constexpr char const* version_7 = R"sql(
 ALTER TABLE events ADD COLUMN attachment TEXT;
 ALTER TABLE events ADD COLUMN hand_over INTEGER NOT NULL DEFAULT 0;
@@ -99,8 +99,8 @@ CREATE INDEX events_by_vf ON events (pf, vf, hand_over, number);
 )sql";
 
 // Refused requests (status 400 and above) are kept apart from the others, so neither kind can push
-// the other out by its number, and a row may stand for many requests. Earlier entries could be as
-// long as a request's header: those fill a store, so they are cut before the columns are added.
+// the other out by sheer number, and a row may stand for many requests. Earlier entries could be as
+// long as a request's header. Those fill a store, so they are cut before the columns are added.
 constexpr char const* version_8 = R"sql(
 DELETE FROM audit WHERE number <= (SELECT max(number) - 60000 FROM audit);
 UPDATE audit SET who = substr(who, 1, 128), request_id = substr(request_id, 1, 64),

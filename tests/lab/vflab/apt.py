@@ -138,7 +138,7 @@ def install_in_tree(tree, arguments):
 
 @contextmanager
 def lists_of(suite, folder):
-    """apt-get with a release's own lists, kept in a folder for the time; this machine's stay."""
+    """Yields apt-get with a release's own lists, in a folder; this machine's lists don't change."""
     state = Path(folder) / "apt"
     for name in ("lists/partial", "cache/archives/partial"):
         (state / name).mkdir(parents=True)

@@ -123,7 +123,7 @@ class Observe:
         return self.host.run("ip -j link show").json()
 
     def addresses(self, ifname):
-        """For example ['192.168.100.3/24']; without IPv6 link-local ones."""
+        """Returns for example ['192.168.100.3/24'], without IPv6 link-local addresses."""
         shown = self.host.run(f"ip -j addr show dev {quote(ifname)}").json()[0]
         return [f"{entry['local']}/{entry['prefixlen']}" for entry in shown["addr_info"]
                 if entry["scope"] != "link"]

@@ -23,7 +23,7 @@ class Skipped(Exception):
 
 @dataclass
 class Answer:
-    """An answer of the API: `body` is the JSON value, or the text if it is none."""
+    """An answer of the API: `body` is the JSON value, or the text if it is not JSON."""
     status: int
     body: object
     headers: dict = field(default_factory=dict)

@@ -24,7 +24,7 @@ MASKED = ["serial-getty@ttyS0.service", "getty@tty1.service", "apt-daily.timer",
           "apt-daily-upgrade.timer", "e2scrub_all.timer", "e2scrub_reap.service", "fstrim.timer",
           "dpkg-db-backup.timer", "logrotate.timer", "systemd-networkd-wait-online.service"]
 
-# The initial RAM disk only has to find /dev/vda; to unpack all of Debian's drivers takes an
+# The initial RAM disk only has to find /dev/vda; unpacking all of Debian's drivers takes an
 # emulated CPU many seconds at each boot.
 SMALL_INITRD = [
     "--setup-hook=mkdir -p \"$1/etc/initramfs-tools/conf.d\" "

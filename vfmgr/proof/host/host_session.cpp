@@ -98,7 +98,7 @@ Result<void> HostSession::prepare(SessionRequest const& request) {
     fill(read_secret_, 0, rdma_->read.bytes());
     fill(answer_secret_, 0, rdma_->answers.bytes());
     for (std::uint32_t i = 0; i < limits_.ping_count + notifications_max; ++i) {
-        // The last ones are for notifications, which carry no bytes into them.
+        // The last receives are for notifications, which write no bytes into them.
         auto const slot = std::min(i, limits_.ping_count - 1);
         VFMGR_CHECK(rdma_->pair.receive(i, part(rdma_->pings, slot, limits_.ping_bytes)));
     }

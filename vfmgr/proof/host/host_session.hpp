@@ -36,7 +36,7 @@ class HostSession {
     [[nodiscard]] std::optional<std::vector<std::byte>> answer(EchoDatagram const& question);
     void answer_refused(EchoDatagram const& question, int error_number);
 
-    // Records what one of its streams did that has ended. Any thread, no lock.
+    // Records what one of its streams did, once that has ended. Any thread, no lock.
     void add(StreamKind kind, StreamFacts const& streamed);
 
     // Ends all access from outside, then checks what arrived. May take seconds.

@@ -18,7 +18,7 @@ namespace {
 using Steady = std::chrono::steady_clock;
 // Identify the request that a completion belongs to.
 constexpr std::uint64_t id_order = 1, id_transfer = 2, id_answer = 3, id_probe = 4;
-// Longer than a request takes that reaches no target.
+// Longer than a request that reaches no target takes.
 constexpr std::chrono::seconds probe_wait{3};
 
 class HostTransfers final : public StreamEnd {

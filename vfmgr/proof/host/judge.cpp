@@ -313,7 +313,7 @@ void add_losses(Verification& verification, Case const& c) {
     if (verification.verdict != Verdict::fail || verification.losses.empty()) return;
     auto const& first = verification.losses.front();
     verification.detail += "; " + first.detail;
-    // Only tc drops nothing but what it was configured to drop.
+    // Unlike the others, tc drops nothing except what it was configured to drop.
     if (first.counter.source == CounterSource::qdisc) verification.remedy = first.remedy;
 }
 

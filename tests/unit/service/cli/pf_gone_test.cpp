@@ -57,8 +57,7 @@ TEST(PfRekey, SaysFromWhereAndWhereTo) {
     api.on("GET /v1/operations/op1 wait=0", 200, ended(OperationKind::rekey_pf));
     auto const done = vfctl(api, {"pf", "rekey", "01:00.0", "0000:02:00.0"});
     EXPECT_EQ(done.code, 0) << done.err;
-    EXPECT_THAT(done.err,
-                HasSubstr("the stored state of 0000:01:00.0 is now that of 0000:02:00.0"));
+    EXPECT_THAT(done.err, HasSubstr("the stored state of 0000:01:00.0 has moved to 0000:02:00.0"));
     EXPECT_NE(vfctl(api, {"pf", "rekey", "01:00.0"}).code, 0);
 }
 

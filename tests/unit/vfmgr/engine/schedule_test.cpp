@@ -188,7 +188,7 @@ TEST_F(ScheduleTest, WhatCannotBeVerifiedIsSkippedAndToldOnce) {
     auto news = told();
     ASSERT_EQ(news.size(), 1U);
     EXPECT_EQ(news[0].end, End::skipped);
-    EXPECT_EQ(news[0].detail, "vf-guest in VM vm1 does not wait for runs");
+    EXPECT_EQ(news[0].detail, "vf-guest in VM vm1 is not waiting for runs");
     pass(600s);
     EXPECT_THAT(told(), IsEmpty());
     hypervisor.change([](HypervisorView& view) { view.vms.at(vm1).state = VmState::shut_off; });

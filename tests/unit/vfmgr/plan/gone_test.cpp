@@ -117,7 +117,7 @@ TEST_F(GonePlanTest, IsConfirmedOnlyWhenNothingIsAttachedOfItAndNoXmlNamesIt) {
     EXPECT_THAT(plan.steps, IsEmpty());
     EXPECT_THAT(plan.blast_radius, ElementsAre(HasSubstr("vm1 may be assigned to another VF"),
                                                HasSubstr("vm2 may be assigned to another VF"),
-                                               HasSubstr("is forgotten")));
+                                               HasSubstr("is deleted")));
     view = host();
     view.kernel.complete = true;
     EXPECT_EQ(confirm_refusal().problem, Problem::conflict) << "it is back";

@@ -123,7 +123,7 @@ TEST(PlanRdmaLink, RefusesNetdevsThatAreNotThereOrDown) {
     EXPECT_THAT(absent.remedy, testing::Not(HasSubstr("eno3"))) << "it is in the bond";
     auto const down = refused(with_network(), link_on("eno4"));
     EXPECT_EQ(down.problem, Problem::conflict);
-    EXPECT_EQ(down.remedy, "set it up: ip link set dev eno4 up");
+    EXPECT_EQ(down.remedy, "bring it up: ip link set dev eno4 up");
 }
 
 TEST(PlanRdmaLink, RefusesNetdevsOfAKindThatWillNotDo) {
