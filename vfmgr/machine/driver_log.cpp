@@ -123,6 +123,7 @@ std::optional<Mlx5Line> parse_mlx5_line(std::string_view line) {
 }
 
 std::optional<SymbolLine> parse_symbol_line(std::string_view line) {
+    if (!contains(line, " symbol ")) return std::nullopt;
     auto text = message_in(line);
     auto const module = take_until(text, ':');
     if (!module || !is_name(*module)) return std::nullopt;
@@ -142,6 +143,7 @@ std::optional<SymbolLine> parse_symbol_line(std::string_view line) {
 }
 
 std::optional<OtherKernelLine> parse_other_kernel_line(std::string_view line) {
+    if (!contains(line, " version magic '")) return std::nullopt;
     auto text = message_in(line);
     auto const module = take_until(text, ':');
     auto const built_for = between(text, " version magic '", "'");

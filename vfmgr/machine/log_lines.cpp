@@ -204,6 +204,7 @@ KernelLog parse_kernel_log(std::string_view text) {
         auto const parsed = record ? record : line_with_time(line);
         if (!parsed) continue;
         log.lines.push_back(*parsed);
+        log.lines.back().by_device = parse_device_line(parsed->text);
         constexpr std::string_view banner = "Linux version ";
         if (first) log.from_boot = number == 0 || parsed->text.starts_with(banner);
         first = false;

@@ -7,12 +7,16 @@
 #include <string_view>
 #include <vector>
 
+#include "vfmgr/machine/driver_log.hpp"
+
 namespace vfmgr::checks {
 
 struct LogLine {
     double seconds = 0;  // since boot; 0 if the log has none, or has a date
     std::string_view text;
     std::optional<int> level{};  // syslog's: 3 is an error, 4 a warning; most forms don't show it
+    // The driver and device that print it. Parsed once, because many rules need it.
+    std::optional<DeviceLine> by_device{};
 };
 
 struct KernelLog {

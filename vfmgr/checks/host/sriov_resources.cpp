@@ -172,7 +172,7 @@ std::vector<Finding> gone_vfs(Machine const& machine) {
     for (auto const& line : machine.log()->lines) {
         bool const failed = contains(line.text, not_enabled) || contains(line.text, no_group);
         if (!failed && !contains(line.text, "Adding to iommu group")) continue;
-        auto const said = parse_device_line(line.text);
+        auto const& said = line.by_device;
         if (!said || find_pci(machine, said->device)) continue;
         if (failed)
             last.insert_or_assign(said->device, &line);

@@ -47,10 +47,11 @@ bool recovers(Mlx5Line const& parsed) {
 Complaints complaints_in(KernelLog const& log) {
     Complaints all;
     for (auto const& line : log.lines) {
-        auto const of_mlx4 = parse_device_line(line.text);
+        auto const& of_mlx4 = line.by_device;
         if (of_mlx4 && of_mlx4->driver == "mlx4_core" && of_mlx4->text == "Missing UAR, aborting")
             all[{to_string(of_mlx4->device), Kind::no_uar}].add(line);
-        auto const parsed = parse_mlx5_line(line.text);
+        auto const parsed =
+            contains(line.text, "mlx5_") ? parse_mlx5_line(line.text) : std::nullopt;
         if (!parsed) continue;
         auto const subject = parsed->device ? to_string(*parsed->device) : std::string();
         if (auto const kind = kind_of(*parsed)) all[{subject, *kind}].add(line);
@@ -179,7 +180,7 @@ PciDevice const* device_of(std::vector<PciDevice> const& devices, IommuFault con
 std::vector<PciDevice> logged_devices(KernelLog const& log) {
     auto devices = logged_nics(log);
     for (auto const& line : log.lines) {
-        auto const of = parse_device_line(line.text);
+        auto const& of = line.by_device;
         if (!of || !contains(of->driver, "vfio") ||
             std::ranges::find(devices, of->device, &PciDevice::address) != devices.end())
             continue;

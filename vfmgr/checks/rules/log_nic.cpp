@@ -61,25 +61,13 @@ struct Lines {
     int all = 0;
 };
 
-// A line, taken apart once for all NICs.
-struct ReadLine {
-    LogLine const& line;
-    std::optional<DeviceLine> by_driver;
-};
-
-std::vector<ReadLine> read_lines(KernelLog const& log) {
-    std::vector<ReadLine> all;
-    all.reserve(log.lines.size());
-    for (auto const& line : log.lines) all.push_back({line, parse_device_line(line.text)});
-    return all;
-}
-
-Lines lines_of(std::vector<ReadLine> const& log, PciDevice const& nic) {
+Lines lines_of(KernelLog const& log, PciDevice const& nic) {
     Lines found;
     auto const address = to_string(nic.address);
     std::vector<std::string> names = nic.netdevs();
     names.insert(names.end(), nic.rdma_devices().begin(), nic.rdma_devices().end());
-    for (auto const& [line, by_driver] : log) {
+    for (auto const& line : log.lines) {
+        auto const& by_driver = line.by_device;
         bool const its_own =
             by_driver ? by_driver->device == nic.address : contains(line.text, address);
         if (!its_own && std::ranges::none_of(names, [&](std::string const& name) {
@@ -123,8 +111,7 @@ Finding of_message(std::string const& subject, LogMessage const& message,
                  by_hand(std::string(message.remedy)), {evidence_of(*complaint.line)});
 }
 
-std::vector<Finding> judge_nic(Machine const& machine, std::vector<ReadLine> const& log,
-                               PciDevice const& nic) {
+std::vector<Finding> judge_nic(Machine const& machine, KernelLog const& log, PciDevice const& nic) {
     auto const subject = to_string(nic.address);
     auto const lines = lines_of(log, nic);
     std::vector<Finding> findings;
@@ -169,7 +156,7 @@ std::vector<Finding> judge_nic(Machine const& machine, std::vector<ReadLine> con
 
 std::vector<Finding> judge_nic_lines(Machine const& machine) {
     if (!machine.log()) return {unknown("", machine.log().error())};
-    auto const log = read_lines(*machine.log());
+    auto const& log = *machine.log();
     if (!machine.pci())
         return judge_logged_nics(
             machine, [&](PciDevice const& nic) { return judge_nic(machine, log, nic); });

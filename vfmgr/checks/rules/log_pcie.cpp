@@ -76,7 +76,7 @@ std::optional<PciAddress> source_in(std::string_view text) {
 std::map<PciAddress, Events> events_by_device(KernelLog const& log) {
     std::map<PciAddress, Events> all;
     for (auto const& line : log.lines) {
-        auto const of = parse_device_line(line.text);
+        auto const& of = line.by_device;
         auto const event = of ? event_of(of->text) : std::nullopt;
         if (event) all[of->device][*event].add(line);
     }

@@ -40,7 +40,7 @@ void add_numbers(PciDevice& device, std::string_view text) {
 std::vector<PciDevice> logged_nics(KernelLog const& log) {
     std::map<PciAddress, PciDevice> all;
     for (auto const& line : log.lines) {
-        auto const of = parse_device_line(line.text);
+        auto const& of = line.by_device;
         auto const failed = of ? std::nullopt : parse_probe_failure(line.text);
         if (!of && !failed) continue;
         auto& device = all[of ? of->device : failed->device];

@@ -82,7 +82,7 @@ LogLine const* line_of_failed_probe(KernelLog const& log, PciDevice const& devic
         auto const failure = parse_probe_failure(line.text);
         if (failure && failure->device == device.address) last = &line;
         if (failure || !last) continue;
-        auto const of = parse_device_line(line.text);
+        auto const& of = line.by_device;
         if (of && of->device == device.address &&
             of->driver == parse_probe_failure(last->text)->driver)
             last = nullptr;
