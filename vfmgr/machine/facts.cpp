@@ -42,10 +42,12 @@ bool matches(std::string_view pattern, std::string_view path) {
 }
 
 bool Facts::looked_up(std::string_view name) const {
-    return patterns.contains(name) ||
-           std::ranges::any_of(patterns, [&](std::string const& pattern) {
-               return pattern == "*" || matches(pattern, name);
-           });
+    if (patterns.contains("*") || patterns.contains(name)) return true;
+    // A path's pattern names its first folder: "/sys/" of "/sys/bus/…".
+    auto const top = name.starts_with('/') ? name.substr(0, name.find('/', 1) + 1) : "";
+    for (auto at = patterns.lower_bound(top); at != patterns.end() && at->starts_with(top); ++at)
+        if (matches(*at, name)) return true;
+    return false;
 }
 
 Unknown Facts::missing(std::string_view name) const {
