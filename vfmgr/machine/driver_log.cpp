@@ -79,6 +79,7 @@ std::optional<DeviceLine> parse_device_line(std::string_view line) {
 
 std::optional<ProbeFailure> parse_probe_failure(std::string_view line) {
     constexpr std::string_view failed = " failed with error -";
+    if (!contains(line, failed)) return std::nullopt;
     auto text = message_in(line);
     auto const at = text.find(failed);
     if (at == text.npos) return std::nullopt;

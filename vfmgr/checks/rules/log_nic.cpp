@@ -111,9 +111,9 @@ Finding of_message(std::string const& subject, LogMessage const& message,
                  by_hand(std::string(message.remedy)), {evidence_of(*complaint.line)});
 }
 
-std::vector<Finding> judge_nic(Machine const& machine, KernelLog const& log, PciDevice const& nic) {
+std::vector<Finding> judge_nic(Machine const& machine, PciDevice const& nic) {
     auto const subject = to_string(nic.address);
-    auto const lines = lines_of(log, nic);
+    auto const lines = lines_of(*machine.log(), nic);
     std::vector<Finding> findings;
     // The network stack and a driver may report the same thing.
     std::map<std::string_view, std::pair<LogMessage const*, Complaint>> by_detail;
@@ -156,13 +156,12 @@ std::vector<Finding> judge_nic(Machine const& machine, KernelLog const& log, Pci
 
 std::vector<Finding> judge_nic_lines(Machine const& machine) {
     if (!machine.log()) return {unknown("", machine.log().error())};
-    auto const& log = *machine.log();
     if (!machine.pci())
-        return judge_logged_nics(
-            machine, [&](PciDevice const& nic) { return judge_nic(machine, log, nic); });
+        return judge_logged_nics(machine,
+                                 [&](PciDevice const& nic) { return judge_nic(machine, nic); });
     std::vector<Finding> findings;
     for (auto const* const nic : functions_of(machine, is_network))
-        for (auto& finding : judge_nic(machine, log, *nic)) findings.push_back(std::move(finding));
+        for (auto& finding : judge_nic(machine, *nic)) findings.push_back(std::move(finding));
     return or_else(std::move(findings), nothing_in(machine.pci(), "there is no NIC"));
 }
 

@@ -42,13 +42,19 @@ inline std::vector<std::string> all_bundles() {
     return names;
 }
 
-// A trouble of the lab is kept as what differs from the host that is well (RFC 7396).
-inline nlohmann::json document_of(std::string const& name) {
-    auto const file = nlohmann::json::parse(content_of(bundles / (name + ".json")));
-    if (!file.contains("based_on")) return file;
-    auto document = document_of(file.at("based_on").get<std::string>());
-    document.merge_patch(file.at("patch"));
+inline nlohmann::json document_of(std::string const& name);
+
+// {"based_on": "igx", "patch": {…} as RFC 7396}
+inline nlohmann::json patched(nlohmann::json const& change) {
+    auto document = document_of(change.at("based_on").get<std::string>());
+    document.merge_patch(change.at("patch"));
     return document;
+}
+
+// A trouble of the lab is kept as what differs from the host that is well.
+inline nlohmann::json document_of(std::string const& name) {
+    auto file = nlohmann::json::parse(content_of(bundles / (name + ".json")));
+    return file.contains("based_on") ? patched(file) : file;
 }
 
 inline Facts facts_of(nlohmann::json const& document) {
@@ -83,8 +89,7 @@ inline std::vector<Case> all_cases() {
 }
 
 inline nlohmann::json document_of(Case const& one) {
-    auto document = document_of(one.document.at("based_on").get<std::string>());
-    document.merge_patch(one.document.at("patch"));
+    auto document = patched(one.document);
     document["provenance"] = "synthetic";
     return document;
 }
