@@ -200,6 +200,13 @@ std::string to_string(IpAddress const& address) {
     return text.data();
 }
 
+std::optional<IpAddress> IpAddress::next() const {
+    IpAddress result = *this;
+    for (std::size_t i = octet_count(*this); i-- > 0;)
+        if (++result.octets[i] != 0) return result;
+    return std::nullopt;
+}
+
 Result<IpPrefix> IpPrefix::parse(std::string_view text) {
     auto const not_a_prefix = [&](std::string const& why, std::string remedy) {
         return fail(Problem::invalid_request, fmt::format("{} {}", quoted(text), why),
@@ -235,24 +242,17 @@ bool IpPrefix::overlaps(IpPrefix const& other) const {
     return length <= other.length ? contains(other.address) : other.contains(address);
 }
 
-std::optional<IpAddress> IpPrefix::host(std::uint64_t n) const {
+IpAddress IpPrefix::last() const {
     IpAddress result = address;
-    for (std::size_t i = octet_count(address); i-- > 0 && n != 0; n >>= 8) {
-        auto const octet = static_cast<std::uint8_t>(n & 0xff);
-        if ((octet & mask_octet(length, i)) != 0) return std::nullopt;
-        result.octets[i] = static_cast<std::uint8_t>(result.octets[i] | octet);
-        if (i == 0 && n > 0xff) return std::nullopt;
-    }
+    for (std::size_t i = 0; i < octet_count(address); ++i)
+        result.octets[i] =
+            static_cast<std::uint8_t>(result.octets[i] | (0xff & ~mask_octet(length, i)));
     return result;
 }
 
 std::optional<IpAddress> IpPrefix::broadcast() const {
     if (address.family != IpAddress::Family::v4 || length > 30) return std::nullopt;
-    IpAddress result = address;
-    for (std::size_t i = 0; i < 4; ++i)
-        result.octets[i] =
-            static_cast<std::uint8_t>(result.octets[i] | (0xff & ~mask_octet(length, i)));
-    return result;
+    return last();
 }
 
 std::string to_string(IpPrefix const& prefix) {

@@ -102,6 +102,8 @@ struct IpAddress {
 
     [[nodiscard]] static Result<IpAddress> parse(std::string_view text);
     [[nodiscard]] unsigned bits() const { return family == Family::v4 ? 32 : 128; }
+    // Returns the address after this one; nullopt: this is the last of its family.
+    [[nodiscard]] std::optional<IpAddress> next() const;
     // Returns the RoCE v2 GID: the v6 address itself, or ::ffff:a.b.c.d for v4.
     [[nodiscard]] std::array<std::uint8_t, 16> gid() const;
     auto operator<=>(IpAddress const&) const = default;
@@ -117,8 +119,7 @@ struct IpPrefix {
     [[nodiscard]] static Result<IpPrefix> parse(std::string_view text);
     [[nodiscard]] bool contains(IpAddress const& other) const;
     [[nodiscard]] bool overlaps(IpPrefix const& other) const;
-    // Returns host number n of the prefix (0 is the network itself); nullopt outside the prefix.
-    [[nodiscard]] std::optional<IpAddress> host(std::uint64_t n) const;
+    [[nodiscard]] IpAddress last() const;  // all of its host bits are one
     // Returns the all-ones address of a v4 prefix shorter than /31; nullopt otherwise.
     [[nodiscard]] std::optional<IpAddress> broadcast() const;
     auto operator<=>(IpPrefix const&) const = default;

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "api/types/json.hpp"
-#include "api/types/pf.hpp"
+#include "api/types/network.hpp"
 
 namespace vfmgr {
 

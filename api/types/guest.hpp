@@ -11,6 +11,7 @@
 
 #include "api/types/addresses.hpp"
 #include "api/types/json_fwd.hpp"
+#include "api/types/network.hpp"
 #include "api/types/pf.hpp"
 #include "api/types/verification.hpp"
 

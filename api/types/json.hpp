@@ -53,6 +53,10 @@ class JsonWriter {
     void defaulted(char const* key, T const& value) {
         out_[key] = encode(value);
     }
+    // A name that a request's path has as well.
+    void own_name(std::string const& name) {
+        if (!name.empty()) out_["name"] = name;
+    }
     // A desired value: absent means "leave alone".
     template <class T>
     void maybe(char const* key, std::optional<T> const& value) {
@@ -122,6 +126,12 @@ class JsonReader {
     template <class T>
     void defaulted(char const* key, T& out) {
         if (auto const* found = find_given(key)) decode(*found, key, out);
+    }
+    // May be absent, but not empty.
+    void own_name(std::string& out) {
+        auto const* const found = find_given("name");
+        if (found && decode(*found, "name", out) && out.empty())
+            complain("name", "must not be empty; leave it out");
     }
     template <class T>
     void maybe(char const* key, std::optional<T>& out) {

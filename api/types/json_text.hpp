@@ -30,6 +30,9 @@ class JsonText {
     void defaulted(char const* key, T const& value) {
         this->value(key, value);
     }
+    void own_name(std::string const& name) {
+        if (!name.empty()) value("name", name);
+    }
     template <class T>
     void maybe(char const* key, std::optional<T> const& value) {
         if (value) this->value(key, *value);

@@ -38,8 +38,7 @@ enum class SamePf { yes, no, unknown };
 
 extern template struct Json<PfIdentity>;
 
-// PfInfo: the observed state of a PF. PfSpec: its desired state. Network: a subnet attached over
-// the PF's VFs, with the host's interface into it, over which the host proves RDMA. Values.
+// PfInfo: the observed state of a PF. PfSpec: its desired state. Values.
 
 // How the NIC forwards between its VFs (devlink's eswitch mode). In switchdev mode each VF has a
 // representor netdev on the host, and VLANs, rates and trust are set elsewhere.
@@ -80,42 +79,17 @@ struct PfInfo {
 // or InfiniBand without IPoIB).
 [[nodiscard]] std::string display_name(PfInfo const& pf);
 
-enum class RdmaMode { auto_, rxe, none };
-
-inline constexpr std::uint8_t dscp_max = 63;
-
-struct Network {
-    std::string name;                   // unique on its PF; [a-z0-9-], at most 32
-    std::optional<std::uint16_t> vlan;  // 1..4094; absent: untagged
-    IpPrefix prefix;
-    IpAddress host_address;           // the responder's, inside the prefix
-    std::uint32_t mtu = 1500;         // bytes, 1280..9216
-    RdmaMode rdma = RdmaMode::auto_;  // auto: hardware only; rxe: SoftRoCE allowed
-    // DSCP of the RoCE packets, 0..63, so that a test uses the traffic class that the network's
-    // switches reserve for RDMA. Absent: 0, best effort.
-    std::optional<std::uint8_t> dscp{};
-    bool operator==(Network const&) const = default;
-};
-
-// Accepts [a-z0-9-], at most 32.
-[[nodiscard]] bool can_be_a_networks(std::string_view name);
-inline constexpr char const* rule_of_network_names = "must be 1 to 32 of a-z, 0-9 and '-'";
-
 enum class PfMode { observe, manage, enforce };
 
 struct PfSpec {
     PfMode mode = PfMode::manage;
     std::optional<std::uint16_t> num_vfs;
-    std::vector<Network> networks;
     // Driver of free VFs, as in /sys/bus/pci/drivers; absent: none is bound.
     std::optional<std::string> vf_driver{};
     bool operator==(PfSpec const&) const = default;
 };
 
-[[nodiscard]] Network const* find_network(PfSpec const& spec, std::string_view name);
-
 extern template struct Json<PfInfo>;
-extern template struct Json<Network>;
 extern template struct Json<PfSpec>;
 
 // States whether the device at a PF's address is that PF. A value.

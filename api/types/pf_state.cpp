@@ -108,6 +108,7 @@ void fields(F& f, V& view) {
     f.value("standing", view.standing);
     f.nullable("spec", view.spec);
     f.value("revision", view.revision);
+    f.value("networks", view.networks);
 }
 
 void check(JsonReader& reader, PfView& view) {

@@ -100,8 +100,9 @@ struct PfView {
     PfState pf;               // without its `vfs`
     std::vector<VfView> vfs;  // in their place
     PfStandingView standing;
-    std::optional<PfSpec> spec;  // absent: the PF is only observed
-    std::uint64_t revision = 0;  // of the spec
+    std::optional<PfSpec> spec;         // absent: the PF is only observed
+    std::uint64_t revision = 0;         // of the spec
+    std::vector<std::string> networks;  // that it carries, by name
 };
 
 // The body of a request to move what is stored of a PF to another address.

@@ -40,6 +40,13 @@ class Api:
             raise NotObserved(f"GET {path}: {problem(status, body)}")
         return body
 
+    def put(self, path, body):
+        """Sets what needs no operation."""
+        status, answer = self.ask("PUT", path, body)
+        if status != 200:
+            raise NotObserved(f"PUT {path}: {problem(status, answer)}")
+        return answer
+
     def start(self, method, path, body=None):
         """Sends a request that changes something; returns its operation."""
         status, answer = self.ask(method, path, body)

@@ -13,8 +13,7 @@ MAC = "52:54:00:de:00:01"
 VLAN = 100
 VF_COUNT = 4
 HOST_ADDRESS, VM_ADDRESS = "10.71.0.1", "10.71.0.10"
-NETWORK = {"name": "demo", "vlan": VLAN, "prefix": "10.71.0.0/24", "host_address": HOST_ADDRESS,
-           "mtu": 9000, "rdma": "rxe"}
+NETWORK = {"name": "demo", "vlan": VLAN, "prefix": "10.71.0.0/24", "mtu": 9000, "rdma": "rxe"}
 CHECKED_BYTES_MIN = 1 << 20  # by each of rdma_write and rdma_read
 RDMA_MTU_MAX = 4096          # bytes: no RDMA packet carries more
 
@@ -60,7 +59,9 @@ class Story:
     def create_vfs(self):
         with self.report.step("vfs_created", f"{self.pf} has {VF_COUNT} VFs") as observed:
             expect(self.observe.numvfs(self.pf) == 0, f"{self.pf} has VFs before the story begins")
-            spec = {"mode": "manage", "num_vfs": VF_COUNT, "networks": [NETWORK]}
+            carried = {**NETWORK, "pfs": [{"pf": self.pci, "host_address": HOST_ADDRESS}]}
+            self.api.put(f"/v1/networks/{NETWORK['name']}", carried)
+            spec = {"mode": "manage", "num_vfs": VF_COUNT}
             self.follow("PUT", f"/v1/pfs/{self.pci}/spec", spec)
             seen = self.observe.numvfs(self.pf)
             expect(seen == VF_COUNT, f"sysfs shows {seen} VFs, not {VF_COUNT}")

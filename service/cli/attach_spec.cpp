@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "service/cli/choice.hpp"
-#include "service/cli/pf_edit.hpp"
 
 namespace vfmgr {
 namespace {

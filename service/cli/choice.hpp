@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses an option whose value is one of an enum's names. Pure.
+// Parses values of options: one of an enum's names, a number. Pure.
 #pragma once
 
 #include <fmt/format.h>
+
+#include <cstdint>
 
 #include "api/types/enum_names.hpp"
 #include "api/types/problem.hpp"
@@ -18,5 +20,9 @@ template <class E>
                 fmt::format("{} is one of {}, not '{}'", option, enum_choices<E>(), text),
                 std::string(remedy));
 }
+
+// Parses all of `text` as a number from `low` to `high`; `what` is for the error's detail.
+[[nodiscard]] Result<std::uint32_t> number(std::string_view what, std::string_view text,
+                                           std::uint32_t low, std::uint32_t high);
 
 }  // namespace vfmgr

@@ -91,6 +91,7 @@ int run_vfctl(std::vector<std::string> arguments) {
     add_global_options(app, session);
     add_pf_commands(app, session);
     add_firmware_commands(app, session);
+    add_network_commands(app, session);
     add_vf_commands(app, session);
     add_attachment_commands(app, session);
     add_interop_commands(app, session);

@@ -17,6 +17,7 @@
 #include "api/types/daemon.hpp"
 #include "api/types/firmware.hpp"
 #include "api/types/json.hpp"
+#include "api/types/network.hpp"
 #include "api/types/operation.hpp"
 #include "api/types/pf_state.hpp"
 #include "api/types/rdma.hpp"
@@ -148,6 +149,7 @@ template Result<CheckReport> value_of(http::Response const&);
 template Result<DryRun> value_of(http::Response const&);
 template Result<FirmwareView> value_of(http::Response const&);
 template Result<InteropWindow> value_of(http::Response const&);
+template Result<Network> value_of(http::Response const&);
 template Result<NewTokenView> value_of(http::Response const&);
 template Result<Operation> value_of(http::Response const&);
 template Result<PfView> value_of(http::Response const&);
@@ -155,6 +157,7 @@ template Result<ItemList<Attachment>> value_of(http::Response const&);
 template Result<ItemList<AuditEntry>> value_of(http::Response const&);
 template Result<ItemList<FirmwareView>> value_of(http::Response const&);
 template Result<ItemList<HistoryEvent>> value_of(http::Response const&);
+template Result<ItemList<Network>> value_of(http::Response const&);
 template Result<ItemList<Operation>> value_of(http::Response const&);
 template Result<ItemList<PfView>> value_of(http::Response const&);
 template Result<ItemList<RdmaLink>> value_of(http::Response const&);

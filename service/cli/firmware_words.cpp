@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "service/cli/pf_edit.hpp"
+#include "service/cli/choice.hpp"
 
 namespace vfmgr {
 namespace {

@@ -7,6 +7,7 @@
 #include "service/cli/add_command.hpp"
 #include "service/cli/choice.hpp"
 #include "service/cli/connection.hpp"
+#include "service/cli/edit_until_written.hpp"
 #include "service/cli/pf_edit.hpp"
 #include "service/cli/progress.hpp"
 #include "service/cli/resolve.hpp"
@@ -21,8 +22,6 @@ struct SetArguments {
     std::optional<std::uint16_t> num_vfs;
     std::string mode;
     std::optional<std::string> vf_driver;
-    std::vector<std::string> networks;
-    std::vector<std::string> networks_removed;
 };
 
 Result<void> list_pfs(Options const& options) {
@@ -38,48 +37,20 @@ Result<void> show_pf(Options const& options, std::string const& name) {
 }
 
 Result<PfEdit> edit_of(SetArguments const& arguments) {
-    PfEdit desired{
-        arguments.num_vfs, {}, arguments.vf_driver, arguments.networks, arguments.networks_removed};
+    PfEdit desired{arguments.num_vfs, {}, arguments.vf_driver};
     if (arguments.mode.empty()) return desired;
     VFMGR_TRY(desired.mode,
               parse_choice<PfMode>("mode", arguments.mode, "see vfctl pf set --help"));
     return desired;
 }
 
-struct Edited {
-    std::string body;
-    std::string revision;  // the ETag of the spec it was made from
-};
-
 // Returns the current spec with the changes that the arguments name. A PF that is not managed yet
 // answers with mode "observe". Changing it starts managing it, unless --mode says otherwise.
-Result<Edited> edited_spec(Connection const& connection, std::string const& path,
-                           SetArguments const& arguments) {
-    VFMGR_TRY(auto const response, connection.send({.path = path}));
-    auto const etag = response.headers.find("etag");
-    Edited out{{}, etag == response.headers.end() ? "" : etag->second};
-    VFMGR_TRY(PfSpec present, from_json_text<PfSpec>(response.body));
-    if (out.revision == "\"0\"") present.mode = PfMode::manage;
+Result<std::string> edited_spec(Found const& found, SetArguments const& arguments) {
+    VFMGR_TRY(PfSpec present, from_json_text<PfSpec>(found.body));
+    if (found.revision == "\"0\"") present.mode = PfMode::manage;
     VFMGR_TRY(PfEdit const desired, edit_of(arguments));
-    VFMGR_TRY(PfSpec const spec, edit(std::move(present), desired));
-    out.body = nlohmann::json(spec).dump();
-    return out;
-}
-
-// Preserves another client's change between our read and our write: reads the spec again and
-// repeats the edit. One of several editors wins each round, so this many can edit at once.
-Result<Settled> edit_until_written(Connection const& connection, Options const& options,
-                                   std::string const& path, SetArguments const& arguments) {
-    constexpr int tries_max = 16;
-    for (int tries = 1;; ++tries) {
-        VFMGR_TRY(Edited const edited, edited_spec(connection, path, arguments));
-        ApiRequest request{.method = "PUT", .path = path, .body = edited.body};
-        if (!edited.revision.empty()) request.headers["if-match"] = edited.revision;
-        auto done = change(connection, options, std::move(request));
-        if (done || done.error().problem != Problem::precondition_failed) return done;
-        if (tries == tries_max) return done;
-        print_sentence(fmt::format("{}; retrying the edit", done.error().detail), options);
-    }
+    return nlohmann::json(edit(std::move(present), desired)).dump();
 }
 
 Result<void> set_pf(Options const& options, SetArguments const& arguments) {
@@ -89,7 +60,10 @@ Result<void> set_pf(Options const& options, SetArguments const& arguments) {
     auto const spec_path = pf_path + "/spec";
     Settled settled;
     if (arguments.file.empty()) {
-        VFMGR_TRY(settled, edit_until_written(connection, options, spec_path, arguments));
+        VFMGR_TRY(settled,
+                  edit_until_written(connection, options, spec_path, [&](Found const& found) {
+                      return edited_spec(found, arguments);
+                  }));
     } else {
         VFMGR_TRY(auto whole, read_text(arguments.file));
         VFMGR_TRY(settled, change(connection, options,
@@ -167,19 +141,6 @@ void add_set(CLI::App& pf, Session& session) {
         ->add_option("--vf-driver", arguments.vf_driver,
                      "driver for unused VFs; none: new VFs get no driver")
         ->excludes(file);
-    command
-        ->add_option("--network", arguments.networks,
-                     "add or change a network: name=…,prefix=…,host=…[,vlan=…|none][,mtu=…]"
-                     "[,rdma=auto|rxe|none][,dscp=…|none]")
-        ->excludes(file)
-        ->expected(1)
-        ->take_all();
-    command
-        ->add_option("--network-remove", arguments.networks_removed,
-                     "remove the network of this name")
-        ->excludes(file)
-        ->expected(1)
-        ->take_all();
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace vfmgr {
 Result<PciAddress> pf_among(std::vector<PfView> const& pfs, std::string const& text) {
     std::vector<std::string> matches;
     std::vector<std::string> known;
-    for (auto const& [pf, vfs, standing, spec, revision] : pfs) {
+    for (auto const& [pf, vfs, standing, spec, revision, networks] : pfs) {
         known.push_back(cell(pf.info.ifname));
         if (known.back() == text) matches.push_back(cell(pf.info.pci));
     }

@@ -42,6 +42,7 @@ struct Session {
 void add_global_options(CLI::App& app, Session& session);
 void add_pf_commands(CLI::App& app, Session& session);
 void add_firmware_commands(CLI::App& app, Session& session);
+void add_network_commands(CLI::App& app, Session& session);
 void add_vf_commands(CLI::App& app, Session& session);
 void add_attachment_commands(CLI::App& app, Session& session);
 void add_interop_commands(CLI::App& app, Session& session);

@@ -56,16 +56,6 @@ std::string warning_lines(std::string const& detail, std::string const& remedy) 
     return fmt::format("warning: {}\n  remedy: {}\n", cell(detail), cell(remedy));
 }
 
-Table network_table(std::optional<PfSpec> const& spec) {
-    Table table{{"NETWORK", "VLAN", "PREFIX", "HOST", "MTU", "RDMA", "DSCP"}, {}};
-    if (!spec) return table;
-    for (auto const& network : spec->networks)
-        table.rows.push_back({cell(network.name), cell(network.vlan), cell(network.prefix),
-                              cell(network.host_address), cell(network.mtu), cell(network.rdma),
-                              cell(network.dscp)});
-    return table;
-}
-
 Table interface_table(std::vector<HostInterface> const& interfaces) {
     Table table{{"IFNAME", "VLAN", "UP", "MTU", "ADDRESSES", "OURS"}, {}};
     for (auto const& one : interfaces)
@@ -191,7 +181,7 @@ Table step_table(PlanView const& plan) {
 }
 
 std::string pf_page(PfView const& view, Options const& options) {
-    auto const& [pf, vfs, standing, spec, revision] = view;
+    auto const& [pf, vfs, standing, spec, revision, networks] = view;
     auto const& info = pf.info;
     auto out = facts({{"PF", cell(info.pci)},
                       {"ifname", cell(info.ifname)},
@@ -203,6 +193,7 @@ std::string pf_page(PfView const& view, Options const& options) {
                       {"mode", cell(spec, &PfSpec::mode)},
                       {"VFs configured", cell(spec, &PfSpec::num_vfs)},
                       {"VF driver", cell(spec, &PfSpec::vf_driver)},
+                      {"networks", cell(networks)},
                       {"variant", cell(info.vfio_variant, &VfioVariant::module)},
                       {"switch", cell(info.eswitch_mode)},
                       {"up", cell(info.up)},
@@ -218,7 +209,6 @@ std::string pf_page(PfView const& view, Options const& options) {
                            cell(standing.remedy));
     if (pf.stuck) out += "stuck: " + cell(pf.stuck) + "\n";
     if (pf.stale) out += "can't be read now: " + cell(pf.stale_reason) + "\n";
-    out += section("networks", network_table(spec), options);
     out += section("host's interfaces", interface_table(pf.interfaces), options);
     return out + section("VFs", vf_table({view}), options);
 }

@@ -10,33 +10,35 @@
 namespace vfmgr {
 namespace {
 
-GuestAttachment for_guest(Attachment const& attachment, Network const& network,
+GuestAttachment for_guest(Attachment const& attachment, CarriedNetwork const& carried,
                           std::uint16_t echo_port) {
+    auto const& [network, host_address] = carried;
     GuestAttachment configured;
     configured.attachment = attachment.id;
     configured.mac = *attachment.settings.mac;
     configured.address = *attachment.address;
-    configured.prefix_length = network.prefix.length;
-    configured.mtu = network.mtu;
-    configured.rdma = network.rdma;
-    configured.dscp = network.dscp;
-    configured.responder = network.host_address;
+    configured.prefix_length = network->prefix.length;
+    configured.mtu = network->mtu;
+    configured.rdma = network->rdma;
+    configured.dscp = network->dscp;
+    configured.responder = host_address;
     configured.echo_port = echo_port;
     return configured;
 }
 
-verify::SessionPermit permit(Attachment const& attachment, Network const& network,
+verify::SessionPermit permit(Attachment const& attachment, CarriedNetwork const& carried,
                              PendingRun const& run) {
+    auto const& [network, host_address] = carried;
     verify::SessionPermit permit;
     permit.attachment = attachment.id;
     permit.run = run.run;
     permit.nonce = run.nonce;
     permit.vf_mac = *attachment.settings.mac;
     permit.peer_address = *attachment.address;
-    permit.host_address = network.host_address;
-    permit.mtu = network.mtu;
-    permit.rdma = network.rdma;
-    permit.dscp = network.dscp;
+    permit.host_address = host_address;
+    permit.mtu = network->mtu;
+    permit.rdma = network->rdma;
+    permit.dscp = network->dscp;
     permit.path = TestPath::internal_switch;
     permit.profile = run.profile;
     permit.vf_tx_rate_mbps = attachment.settings.max_tx_rate_mbps.value_or(0);
@@ -80,18 +82,14 @@ Result<GuestAccess> guest_access(Snapshot const& now, VmIdentity const& vm,
         // During attach and detach the VF is not the guest's to configure.
         bool const mine =
             attachment.vm_uuid == vm.uuid && attachment.state == AttachmentState::attached;
-        if (!mine || !attachment.spec.network || !attachment.address || !attachment.settings.mac)
-            continue;
-        auto const pf = now.desired->pfs.find(attachment.vf.pf);
-        if (pf == now.desired->pfs.end()) continue;
-        auto const* network = find_network(pf->second.spec, *attachment.spec.network);
-        if (!network) continue;
-        auto configured = for_guest(attachment, *network, echo_port);
+        auto const carried = network_of(now.desired->networks, attachment);
+        if (!mine || !carried || !attachment.address || !attachment.settings.mac) continue;
+        auto configured = for_guest(attachment, *carried, echo_port);
         auto const run = now.runs->find(id);
         auto const* interface =
-            find_interface(*now.host, InterfaceId{attachment.vf.pf, network->vlan});
+            find_interface(*now.host, InterfaceId{attachment.vf.pf, carried->network->vlan});
         if (run != now.runs->end() && (interface || run->second.remote)) {
-            auto allowed = permit(attachment, *network, run->second);
+            auto allowed = permit(attachment, *carried, run->second);
             if (interface) allowed.host_netdev = interface->ifname;
             add_run(access, configured, std::move(allowed), run->second);
         }
@@ -111,19 +109,17 @@ Result<verify::SessionPermit> interop_permit(Snapshot const& now, std::string co
             Problem::conflict,
             fmt::format("attachment {} is {}, not attached", id, enum_name(attachment.state)),
             "wait until its operation has ended");
-    auto const pf = now.desired->pfs.find(attachment.vf.pf);
-    auto const* network = attachment.spec.network && pf != now.desired->pfs.end()
-                              ? find_network(pf->second.spec, *attachment.spec.network)
-                              : nullptr;
-    auto const* interface =
-        network ? find_interface(*now.host, InterfaceId{attachment.vf.pf, network->vlan}) : nullptr;
+    auto const carried = network_of(now.desired->networks, attachment);
+    auto const* const interface =
+        carried ? find_interface(*now.host, InterfaceId{attachment.vf.pf, carried->network->vlan})
+                : nullptr;
     if (!interface || !attachment.address || !attachment.settings.mac)
         return fail(
             Problem::conflict,
             fmt::format("attachment {} has no network, so the host has no address to serve it from",
                         id),
             "attach it with a network");
-    auto allowed = permit(attachment, *network, {});
+    auto allowed = permit(attachment, *carried, {});
     allowed.host_netdev = interface->ifname;
     return allowed;
 }

@@ -62,6 +62,8 @@ PfView view_of(Snapshot const& now, Attachments const& attachments, PfState pf) 
         view.spec = managed->second.spec;
         view.revision = managed->second.revision;
     }
+    for (auto const& [name, each] : desired.networks)
+        if (host_address_on(each.network, pci)) view.networks.push_back(name);
     return view;
 }
 
@@ -115,7 +117,7 @@ Result<http::Response> show_spec(Call const& call, Snapshot const& now) {
     auto const managed = now.desired->pfs.find(pf.info.pci);
     // An unmanaged PF is only observed.
     if (managed == now.desired->pfs.end())
-        return with_etag(json_response(200, PfSpec{PfMode::observe, {}, {}}), 0);
+        return with_etag(json_response(200, PfSpec{PfMode::observe, {}}), 0);
     return with_etag(json_response(200, managed->second.spec), managed->second.revision);
 }
 

@@ -59,6 +59,7 @@ Result<http::Response> answered(Call const& call, Change const& change, Answer c
     if (answer.attachment) body["attachment"] = *answer.attachment;
     auto response = json_response(200, body);
     bool const replaces = std::holds_alternative<ReplacePfSpec>(change.command) ||
+                          std::holds_alternative<PutNetwork>(change.command) ||
                           std::holds_alternative<AddLink>(change.command);
     return replaces ? with_etag(std::move(response), answer.revision) : response;
 }

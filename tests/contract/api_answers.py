@@ -9,14 +9,11 @@ import json
 
 from described import API
 from live_daemon import until
+from network_answers import NETWORK, NETWORKS, PF, SPARE, NetworkAnswers
 
-PF, SPARE, CARD = "0000:01:00.0", "0000:02:00.0", "0000:03:00.0"
+CARD = "0000:03:00.0"
 LOOSE, ELSEWHERE = "0000:04:00.0", "0000:05:00.0"  # a PF that is removed, and inserted there
-NETWORK = {"name": "lab", "prefix": "192.168.100.0/24", "host_address": "192.168.100.1",
-           "rdma": "rxe"}
-# Its address belongs to no RDMA device.
-BARE = {"name": "bare", "prefix": "192.168.101.0/24", "host_address": "192.168.101.1"}
-SPEC = {"mode": "manage", "num_vfs": 16, "networks": [NETWORK, BARE]}
+SPEC = {"mode": "manage", "num_vfs": 16}
 VMS = [f"vm{number}" for number in range(1, 49)]
 NETDEV = {"ethernet": True, "loopback": False, "up": True, "controller": None, "parent": None,
           "pci": None}
@@ -52,12 +49,13 @@ CONFIG = '[rdma_links]\ntrusted_netdevs = ["eno2", "lo", "eno9"]\n'
 LIMITS = "[limits]\nchanges_burst = 2000\nchanges_per_second = 5\n"
 
 # Accepted bodies. Those that others are generated from have a value for every member.
-BODIES = {"replacePfSpec": SPEC, "attach": {"vm": "vm1", "pf": PF}, "verify": {},
+BODIES = {"replacePfSpec": SPEC, "replaceNetwork": NETWORK,
+          "attach": {"vm": "vm1", "pf": PF}, "verify": {},
           "changeFirmware": {"settings": {"NUM_OF_VFS": 4}}, "openInterop": {},
           "addRdmaLink": {"type": "rxe", "ifname": "eno2"}, "createToken": {"role": "viewer"},
           "rekeyPf": {"to": ELSEWHERE}}
-WHOLE = {"replacePfSpec": {**SPEC, "vf_driver": "igbvf", "networks": [{**NETWORK, "vlan": 100,
-                                                                     "mtu": 1500}]},
+WHOLE = {"replacePfSpec": {**SPEC, "vf_driver": "igbvf"},
+         "replaceNetwork": {**example("network"), "pfs": NETWORK["pfs"]},
          "attach": {**example("attachment_spec-all"), "pf": PF},
          "verify": example("verify_request-responder"),
          "changeFirmware": {"settings": {"SRIOV_EN": True, "NUM_OF_VFS": 4, "LINK_TYPE_P1": "IB",
@@ -66,12 +64,21 @@ WHOLE = {"replacePfSpec": {**SPEC, "vf_driver": "igbvf", "networks": [{**NETWORK
          "createToken": example("token_request"), "rekeyPf": example("rekey_request")}
 
 # Rules that the server has and the schema lacks, at the path that is changed.
-RULES = {"replacePfSpec": {"networks": "names are unique"},
+RULES = {"replaceNetwork": {"name": "is the path's, or left out",
+                            "ranges": "are inside the prefix and apart",
+                            "pfs": "each has an address of its own inside the prefix"},
          "attach": {"network": "verification and address need one",
                     "settings/min_tx_rate_mbps": "is not above the maximum"}}
 
 
-class Api:
+def set_up(daemon):
+    for network in NETWORKS:
+        answer, body = daemon.ask("PUT", f"/v1/networks/{network['name']}", network)
+        assert answer.status == 200, body
+    daemon.do("PUT", f"/v1/pfs/{PF}/spec", SPEC)
+
+
+class Api(NetworkAnswers):
     def __init__(self, asker, daemon):
         self.asker, self.daemon, self.who = asker, daemon, {}
         self.operations = asker.document.operations
@@ -107,6 +114,8 @@ class Api:
         one = self.operations[operation]
         named = {"pci": CARD if one.path.endswith("firmware") else PF, "index": 0, "vm": "vm1",
                  "name": "rxe0", "id": self.attachment}
+        if "/networks/" in one.path:
+            named["name"] = "lab"
         if one.path.endswith("quarantine"):
             named["index"] = self.quarantined
         if "/operations/" in one.path:

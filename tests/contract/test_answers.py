@@ -56,7 +56,7 @@ def folder():
 def wide(folder):
     daemon = Daemon(folder / "wide", api_answers.HOST, api_answers.CONFIG + api_answers.LIMITS,
                     addresses=guest_answers.ADDRESSES)
-    daemon.do("PUT", f"/v1/pfs/{api_answers.PF}/spec", api_answers.SPEC)
+    api_answers.set_up(daemon)
     yield daemon
     daemon.end()
 
@@ -73,7 +73,7 @@ def narrow(folder, responder_port):
                     api_answers.CONFIG + other_answers.LIMITS,
                     words=["--responder", folder / "responder", "--responder-port",
                            str(responder_port)])
-    daemon.do("PUT", f"/v1/pfs/{api_answers.PF}/spec", api_answers.SPEC)
+    api_answers.set_up(daemon)
     yield daemon
     daemon.end()
 

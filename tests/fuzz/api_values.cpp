@@ -9,6 +9,7 @@
 #include "api/types/attachment.hpp"
 #include "api/types/firmware.hpp"
 #include "api/types/json.hpp"
+#include "api/types/network.hpp"
 #include "api/types/operation.hpp"
 #include "api/types/pf.hpp"
 #include "api/types/rdma.hpp"
@@ -38,7 +39,8 @@ void as_document(std::string_view text) {
     require(again.has_value());
     // A time is written with milliseconds: one that came with more digits is equal from then on.
     require(to_json_text(JsonWriter::encode(*again)) == written);
-    if constexpr (std::is_same_v<T, PfSpec> || std::is_same_v<T, AttachmentSpec>)
+    if constexpr (std::is_same_v<T, PfSpec> || std::is_same_v<T, Network> ||
+                  std::is_same_v<T, AttachmentSpec>)
         require(*again == *value);
     // Its ifname becomes part of paths and messages.
     if constexpr (std::is_same_v<T, RdmaLinkSpec>)
@@ -66,12 +68,12 @@ void as_prefix(std::string_view text) {
     auto const prefix = IpPrefix::parse(text);
     if (!prefix) return;
     require(prefix->contains(prefix->address) && prefix->overlaps(*prefix));
-    for (std::uint64_t const n : {std::uint64_t{0}, std::uint64_t{255}, UINT64_MAX})
-        if (auto const host = prefix->host(n)) require(prefix->contains(*host));
+    require(prefix->contains(prefix->last()));
+    if (auto const next = prefix->last().next()) require(!prefix->contains(*next));
     if (auto const broadcast = prefix->broadcast()) require(prefix->contains(*broadcast));
 }
 
-constexpr std::array<void (*)(std::string_view), 21> parsers{as_document<PfSpec>,
+constexpr std::array<void (*)(std::string_view), 24> parsers{as_document<PfSpec>,
                                                              as_document<AttachmentSpec>,
                                                              as_document<VfSpec>,
                                                              as_document<Operation>,
@@ -91,7 +93,10 @@ constexpr std::array<void (*)(std::string_view), 21> parsers{as_document<PfSpec>
                                                              as_document<HistoryEvent>,
                                                              as_document<Certificate>,
                                                              as_document<GpuTestReport>,
-                                                             as_document<HostTopology>};
+                                                             as_document<HostTopology>,
+                                                             as_document<Network>,
+                                                             as_text<Range<IpAddress>>,
+                                                             as_text<Range<MacAddress>>};
 
 }  // namespace
 

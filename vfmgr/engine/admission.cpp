@@ -43,7 +43,7 @@ struct Engine::Admission {
     PlaceRequest place{};
     std::optional<Attachment> attachment{};  // shown by a dry run
     std::uint64_t revision = 0;              // of the command's subject; 0: it has none
-    std::optional<Batch> remembered{};       // stored although nothing is to be done
+    std::optional<Batch> stored{};           // stored at once, by a command without steps
 };
 
 // Makes the admission of each command.
@@ -55,7 +55,7 @@ struct Engine::Admitting {
 
     Result<Admission> operator()(ReplacePfSpec const& command) const {
         auto const& pfs = state.desired().pfs;
-        VFMGR_CHECK(check_revision(state.desired(), command.pf, if_match));
+        VFMGR_CHECK(check_revision(state.desired().pfs, command.pf, if_match));
         VFMGR_TRY(Plan plan, plan_pf(host, state.desired(), command.pf, command.spec));
         auto const now = pfs.find(command.pf);
         bool const same =
@@ -67,7 +67,7 @@ struct Engine::Admitting {
     }
 
     Result<Admission> operator()(ForgetPf const& command) const {
-        VFMGR_CHECK(check_revision(state.desired(), command.pf, if_match));
+        VFMGR_CHECK(check_revision(state.desired().pfs, command.pf, if_match));
         if (!state.desired().pfs.contains(command.pf))
             return fail(Problem::not_found, fmt::format("{} is not managed", to_string(command.pf)),
                         "no action is needed");
@@ -76,6 +76,29 @@ struct Engine::Admitting {
                          subject_of(command.pf),
                          {},
                          calling(engine.pfs_, &Pfs::forget_pf, command.pf, if_match)};
+    }
+
+    Result<Admission> operator()(PutNetwork const& command) const {
+        auto const& network = command.network;
+        auto const& networks = state.desired().networks;
+        VFMGR_CHECK(check_revision(networks, network.name, if_match));
+        Admission admission;
+        VFMGR_TRY(admission.plan, plan_network(host, state.desired(), network));
+        admission.revision = revision_of(networks, network.name);
+        auto const* const before = find_network(networks, network.name);
+        if (before && *before == network) return admission;
+        admission.stored.emplace();
+        admission.stored->save_networks.push_back({network, state.next_revision()});
+        return admission;
+    }
+
+    Result<Admission> operator()(RemoveNetwork const& command) const {
+        VFMGR_CHECK(check_revision(state.desired().networks, command.name, if_match));
+        Admission admission;
+        VFMGR_TRY(admission.plan, plan_network_removal(state.desired(), command.name));
+        admission.stored.emplace();
+        admission.stored->erase_networks.push_back(command.name);
+        return admission;
     }
 
     Result<Admission> operator()(Attach const& command) const {
@@ -125,7 +148,7 @@ struct Engine::Admitting {
         Admission admission{OperationKind::configure_firmware, subject_of(card.pci) + "/firmware",
                             std::move(planned.plan)};
         if (admission.plan.steps.empty())
-            admission.remembered = remembering(state.desired(), card, std::move(planned.tries));
+            admission.stored = remembering(state.desired(), card, std::move(planned.tries));
         else
             admission.work = calling(engine.pfs_, &Pfs::configure_firmware, command);
         return admission;
@@ -134,7 +157,7 @@ struct Engine::Admitting {
     Result<Admission> operator()(AddLink const& command) const {
         auto const& link = command.link;
         auto const& links = state.desired().rdma_links;
-        VFMGR_CHECK(check_revision(state.desired(), link.name, if_match));
+        VFMGR_CHECK(check_revision(state.desired().rdma_links, link.name, if_match));
         VFMGR_TRY(Plan plan,
                   plan_rdma_link(host, state.desired(), engine.links_.trusted_netdevs(), link));
         bool const same = links.contains(link.name) && plan.steps.empty();
@@ -147,7 +170,7 @@ struct Engine::Admitting {
 
     Result<Admission> operator()(RemoveLink const& command) const {
         auto const& what = command.what;
-        VFMGR_CHECK(check_revision(state.desired(), what.name, if_match));
+        VFMGR_CHECK(check_revision(state.desired().rdma_links, what.name, if_match));
         VFMGR_TRY(Plan plan, plan_rdma_link_removal(host, state.desired(), what));
         return Admission{OperationKind::remove_rdma_link, "/v1/rdma-links/" + what.name,
                          std::move(plan),
@@ -203,16 +226,22 @@ struct Engine::Admitting {
 
 void Engine::submit(Command command, Intent intent, Reply reply) {
     auto const client = intent.requested_by;
-    auto admitting = [this, command = std::move(command), intent = std::move(intent),
-                      reply](Control::State& state) {
-        auto answer = admit(state, command, intent);
-        auto const again = [this, command, intent, reply](Control::State& later) {
-            reply(admit(later, command, intent));
-        };
-        if (!answer && observer_.after_observing(intent.requested_by, again)) return;
-        reply(std::move(answer));
+    // Answered once it is published: whoever made a change can read it.
+    auto const answer = std::make_shared<std::optional<Result<Answer>>>();
+    auto const answered = [reply, answer] {
+        if (*answer) reply(std::move(**answer));
     };
-    if (auto taken = control_->offer(client, std::move(admitting)); !taken)
+    auto admitting = [this, command = std::move(command), intent = std::move(intent), answer,
+                      answered](Control::State& state) {
+        auto const again = [this, command, intent, answer, answered](Control::State& later) {
+            *answer = admit(later, command, intent);
+            control_->post([](Control::State&) {}, answered);
+        };
+        auto admitted = admit(state, command, intent);
+        if (!admitted && observer_.after_observing(intent.requested_by, again)) return;
+        *answer = std::move(admitted);
+    };
+    if (auto taken = control_->offer(client, std::move(admitting), answered); !taken)
         reply(fail(std::move(taken.error())));
 }
 
@@ -246,7 +275,7 @@ Result<Answer> Engine::admit_known(Control::State& state, Command const& command
         return Answer{
             {}, std::move(admission.plan), std::move(admission.attachment), admission.revision};
     if (!admission.work) {
-        if (admission.remembered) VFMGR_CHECK(state.commit(std::move(*admission.remembered)));
+        if (admission.stored) VFMGR_CHECK(state.commit(std::move(*admission.stored)));
         return Answer{{}, {}, {}, admission.revision};
     }
     auto operation = new_operation(admission.kind, std::move(admission.subject),

@@ -55,10 +55,8 @@ Error not_clean(Attachment const& attachment, std::vector<std::string> const& re
 // The VM has no router: the responder it tests against must be in its own network.
 Result<void> check_reach(DesiredState const& desired, Attachment const& attachment,
                          ResponderInfo const& info) {
-    auto const pf = desired.pfs.find(attachment.vf.pf);
-    auto const* network = pf == desired.pfs.end() || !attachment.spec.network
-                              ? nullptr
-                              : find_network(pf->second.spec, *attachment.spec.network);
+    auto const carried = network_of(desired.networks, attachment);
+    auto const* const network = carried ? carried->network : nullptr;
     if (network && network->prefix.contains(info.address)) return {};
     return fail(
         Problem::invalid_request,

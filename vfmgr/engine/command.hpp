@@ -34,6 +34,12 @@ struct ReplacePfSpec {
 struct ForgetPf {
     PciAddress pf;
 };
+struct PutNetwork {
+    Network network;
+};
+struct RemoveNetwork {
+    std::string name;
+};
 struct Attach {
     AttachmentSpec spec;
 };
@@ -76,8 +82,8 @@ struct RekeyPf {
     PciAddress to;
 };
 using Command =
-    std::variant<ReplacePfSpec, ForgetPf, Attach, Detach, LiftQuarantine, Verify, ChangeFirmware,
-                 AddLink, RemoveLink, EndGonePf, ConfirmGonePf, RekeyPf>;
+    std::variant<ReplacePfSpec, ForgetPf, PutNetwork, RemoveNetwork, Attach, Detach, LiftQuarantine,
+                 Verify, ChangeFirmware, AddLink, RemoveLink, EndGonePf, ConfirmGonePf, RekeyPf>;
 
 // Dry run: plan (and attachment). Nothing to do: neither. Otherwise: operation.
 struct Answer {

@@ -13,6 +13,9 @@ namespace vfmgr {
 void apply(Batch const& batch, DesiredState& desired) {
     for (auto const& [address, pf] : batch.save_pfs) desired.pfs[address] = pf;
     for (auto const& address : batch.erase_pfs) desired.pfs.erase(address);
+    for (auto const& network : batch.save_networks)
+        desired.networks[network.network.name] = network;
+    for (auto const& name : batch.erase_networks) desired.networks.erase(name);
     for (auto const& attachment : batch.save_attachments)
         desired.attachments[attachment.id] = attachment;
     for (auto const& id : batch.erase_attachments) desired.attachments.erase(id);
@@ -81,6 +84,8 @@ Result<std::unique_ptr<Control>> Control::start(Store store, Clock const& clock)
     VFMGR_TRY(state->last_revision_, state->store.last_revision());
     for (auto const& [pci, pf] : state->desired_.pfs)
         state->last_revision_ = std::max(state->last_revision_, pf.revision);
+    for (auto const& [name, network] : state->desired_.networks)
+        state->last_revision_ = std::max(state->last_revision_, network.revision);
     for (auto const& [name, link] : state->desired_.rdma_links)
         state->last_revision_ = std::max(state->last_revision_, link.revision);
     return std::unique_ptr<Control>(new Control(std::move(state), clock));

@@ -52,6 +52,18 @@ Quarantine after_gone(DesiredState const& desired, Attachment const& attachment,
     return quarantine;
 }
 
+// Takes the PF out of the networks as they are now: requests change them without a claim.
+Batch out_of_networks(Control::State& state, PciAddress const& pf) {
+    Batch batch;
+    for (auto [name, desired] : state.desired().networks) {
+        auto const carries = [&](NetworkPf const& on) { return on.pf == pf; };
+        if (std::erase_if(desired.network.pfs, carries) == 0) continue;
+        desired.revision = state.next_revision();
+        batch.save_networks.push_back(std::move(desired));
+    }
+    return batch;
+}
+
 }  // namespace
 
 // Turns attachments into quarantines before it touches anything, so that a crash leaves quarantines
@@ -102,6 +114,8 @@ void Pfs::confirm_gone(Operation& operation, PciAddress const& pf) {
         batch.erase_firmware_tries.push_back(pf);
         for (auto const& attachment : attachments_of_pf(*desired, pf))
             batch.erase_quarantines.push_back(attachment.vf);
+        VFMGR_CHECK(seams().control.wait(
+            [&](Control::State& state) { return state.commit(out_of_networks(state, pf)); }));
         return batch;
     });
 }

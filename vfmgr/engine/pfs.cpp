@@ -37,7 +37,7 @@ Result<void> check_unused(DesiredState const& desired, PciAddress const& pf) {
 void Pfs::configure_pf(Operation& operation, ReplacePfSpec const& command, IfMatch if_match) {
     operations_.run(operation, {command.pf}, [&]() -> Result<Batch> {
         auto const desired = seams().control.snapshot().desired;
-        VFMGR_CHECK(check_revision(*desired, command.pf, if_match));
+        VFMGR_CHECK(check_revision(desired->pfs, command.pf, if_match));
         VFMGR_TRY(HostView const host, observe_for(seams(), command.pf));
         VFMGR_TRY(Plan const plan, plan_pf(host, *desired, command.pf, command.spec));
         VFMGR_CHECK(operations_.perform(operation, plan, OnFailure::undo));
@@ -63,7 +63,7 @@ void Pfs::configure_pf(Operation& operation, ReplacePfSpec const& command, IfMat
 void Pfs::forget_pf(Operation& operation, PciAddress const& pf, IfMatch if_match) {
     operations_.run(operation, {pf}, [&]() -> Result<Batch> {
         auto const desired = seams().control.snapshot().desired;
-        VFMGR_CHECK(check_revision(*desired, pf, if_match));
+        VFMGR_CHECK(check_revision(desired->pfs, pf, if_match));
         VFMGR_CHECK(check_unused(*desired, pf));
         Batch batch;
         batch.erase_pfs.push_back(pf);

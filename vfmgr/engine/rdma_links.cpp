@@ -23,7 +23,8 @@ ClaimKeys keys(HostView const& host, std::string const& name, std::string const&
 void Links::add_link(Operation& operation, SoftRdmaLink const& link, IfMatch if_match) {
     auto claimed = keys(*seams().control.snapshot().host, link.name, link.ifname);
     operations_.run(operation, std::move(claimed), [&]() -> Result<Batch> {
-        VFMGR_CHECK(check_revision(*seams().control.snapshot().desired, link.name, if_match));
+        VFMGR_CHECK(
+            check_revision(seams().control.snapshot().desired->rdma_links, link.name, if_match));
         VFMGR_TRY(HostView const host, observe_for(seams(), HostNetwork{}));
         VFMGR_TRY(Plan const plan, plan_rdma_link(host, *seams().control.snapshot().desired,
                                                   trusted_netdevs_, link));
@@ -39,7 +40,8 @@ void Links::remove_link(Operation& operation, RdmaLinkRemoval const& what, IfMat
     auto const known = before.desired->rdma_links.find(what.name);
     auto const netdev = known == before.desired->rdma_links.end() ? "" : known->second.link.ifname;
     operations_.run(operation, keys(*before.host, what.name, netdev), [&]() -> Result<Batch> {
-        VFMGR_CHECK(check_revision(*seams().control.snapshot().desired, what.name, if_match));
+        VFMGR_CHECK(
+            check_revision(seams().control.snapshot().desired->rdma_links, what.name, if_match));
         VFMGR_TRY(HostView const host, observe_for(seams(), HostNetwork{}));
         VFMGR_TRY(Plan const plan,
                   plan_rdma_link_removal(host, *seams().control.snapshot().desired, what));

@@ -82,6 +82,9 @@ struct Claiming {
     Snapshot const& now;
 
     ClaimKeys operator()(ReplacePfSpec const& command) const { return of_pf(command.pf); }
+    // These change only what is stored.
+    ClaimKeys operator()(PutNetwork const&) const { return {}; }
+    ClaimKeys operator()(RemoveNetwork const&) const { return {}; }
     ClaimKeys operator()(ForgetPf const& command) const { return of_pf(command.pf); }
     ClaimKeys operator()(EndGonePf const& command) const { return of_pf(command.pf); }
     ClaimKeys operator()(ConfirmGonePf const& command) const { return of_pf(command.pf); }

@@ -41,6 +41,8 @@ Batch changes_of(DesiredState const& before, DesiredState const& after) {
     add_changes(before.identities, after.identities, batch.save_identities, batch.erase_identities);
     add_changes(before.firmware_tries, after.firmware_tries, batch.save_firmware_tries,
                 batch.erase_firmware_tries);
+    for (auto const& [name, network] : after.networks)
+        if (!(before.networks.at(name) == network)) batch.save_networks.push_back(network);
     for (auto const& [id, attachment] : after.attachments)
         if (!(before.attachments.at(id) == attachment))
             batch.save_attachments.push_back(attachment);
@@ -96,6 +98,7 @@ void Pfs::rekey(Operation& operation, RekeyPf const& command) {
     auto const written = operations_.commit_at_last([&](DesiredState const& desired) {
         auto batch = changes_of(desired, rekeyed(*host, desired, plan->moves));
         for (auto& [pf, kept] : batch.save_pfs) kept.revision = revision;
+        for (auto& network : batch.save_networks) network.revision = revision;
         batch.save_operations.push_back(operation);
         batch.erase_records_of.push_back(operation.id);
         return batch;

@@ -12,16 +12,25 @@
 
 namespace vfmgr {
 
-// A PF or link without a spec is at revision 0.
+// What the desired state does not hold is at revision 0.
 template <class Key, class Value>
 [[nodiscard]] std::uint64_t revision_of(std::map<Key, Value> const& all, Key const& key) {
     auto const now = all.find(key);
     return now == all.end() ? 0 : now->second.revision;
 }
-// Without `if_match` every revision passes.
-[[nodiscard]] Result<void> check_revision(DesiredState const& desired, PciAddress const& pf,
+// `what` names the object to the user. Without `if_match` every revision passes.
+[[nodiscard]] Result<void> check_revision(std::uint64_t revision, std::string const& what,
                                           std::optional<std::uint64_t> if_match);
-[[nodiscard]] Result<void> check_revision(DesiredState const& desired, std::string const& link,
-                                          std::optional<std::uint64_t> if_match);
+template <class Value>
+[[nodiscard]] Result<void> check_revision(std::map<std::string, Value> const& all,
+                                          std::string const& name,
+                                          std::optional<std::uint64_t> if_match) {
+    return check_revision(revision_of(all, name), name, if_match);
+}
+[[nodiscard]] inline Result<void> check_revision(std::map<PciAddress, DesiredPf> const& all,
+                                                 PciAddress const& pf,
+                                                 std::optional<std::uint64_t> if_match) {
+    return check_revision(revision_of(all, pf), "the spec of " + to_string(pf), if_match);
+}
 
 }  // namespace vfmgr

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
 #include "vfmgr/kernel/quirks.hpp"
 #include "vfmgr/plan/plan.hpp"
@@ -273,44 +274,56 @@ Result<void> check_guid(HostView const& host, DesiredState const& desired, VfId 
     return require_nobodys("GUID " + to_string(guid), vf_with(host, desired, vf, guid));
 }
 
-Result<IpAddress> choose_address(DesiredState const& desired, PciAddress const& pf,
-                                 Network const& network,
+namespace {
+
+// Attachments by address, those of VFs in quarantine too: their VMs may still use theirs.
+std::map<IpAddress, Attachment const*> users_of_addresses(DesiredState const& desired) {
+    std::map<IpAddress, Attachment const*> users;
+    for (auto const& [vf, quarantine] : desired.quarantine)
+        if (quarantine.attachment.address)
+            users[*quarantine.attachment.address] = &quarantine.attachment;
+    for (auto const& [id, attachment] : desired.attachments)
+        if (attachment.address) users[*attachment.address] = &attachment;
+    return users;
+}
+
+std::string host_addresses(Network const& network) {
+    std::vector<std::string> all;
+    for (auto const& on : network.pfs) all.push_back(to_string(on.host_address));
+    return fmt::format("{}", fmt::join(all, ", "));
+}
+
+}  // namespace
+
+Result<IpAddress> choose_address(DesiredState const& desired, Network const& network,
                                  std::optional<IpAddress> const& requested) {
-    auto const user = [&](IpAddress const& address) -> Attachment const* {
-        for (auto const& [id, attachment] : desired.attachments)
-            if (attachment.vf.pf == pf && attachment.address == address) return &attachment;
-        for (auto const& [vf, quarantine] : desired.quarantine)
-            if (vf.pf == pf && quarantine.attachment.address == address)
-                return &quarantine.attachment;
-        return nullptr;
-    };
-    auto const usable = [&](IpAddress const& address) {
-        return network.prefix.contains(address) && address != network.host_address &&
-               address != network.prefix.address && address != network.prefix.broadcast();
-    };
+    auto const users = users_of_addresses(desired);
     if (requested) {
-        if (!usable(*requested))
+        if (!can_be_a_vms(network, *requested))
             return fail(Problem::conflict,
                         fmt::format("{} can't be a VM's address in network {} ({}, host {})",
                                     to_string(*requested), network.name, to_string(network.prefix),
-                                    to_string(network.host_address)),
+                                    host_addresses(network)),
                         "choose another inside the prefix, or leave it out");
-        if (auto const* attachment = user(*requested))
+        if (auto const user = users.find(*requested); user != users.end())
             return fail(Problem::conflict,
                         fmt::format("{} is the address of {} (attachment {})",
-                                    to_string(*requested), attachment->vm, attachment->id),
+                                    to_string(*requested), user->second->vm, user->second->id),
                         "choose another, or leave it out");
         return *requested;
     }
-    for (std::uint64_t n = 1;; ++n) {
-        auto const address = network.prefix.host(n);
-        if (!address)
-            return fail(Problem::limit_exceeded,
-                        fmt::format("network {} ({}) has no free address", network.name,
-                                    to_string(network.prefix)),
-                        "detach a VM, or give the network a larger prefix");
-        if (usable(*address) && !user(*address)) return *address;
-    }
+    auto const whole = Range<IpAddress>{network.prefix.address, network.prefix.last()};
+    auto const& ranges = network.ranges.empty() ? std::vector{whole} : network.ranges;
+    for (auto const& range : ranges)
+        for (std::optional address = range.first; address && *address <= range.last;
+             address = address->next())
+            if (can_be_a_vms(network, *address) && !users.contains(*address)) return *address;
+    return fail(
+        Problem::limit_exceeded,
+        fmt::format("network {} ({}) has no free address{}", network.name,
+                    to_string(network.prefix), network.ranges.empty() ? "" : " in its ranges"),
+        network.ranges.empty() ? "detach a VM, or give the network a larger prefix"
+                               : "detach a VM, or give the network another range");
 }
 
 }  // namespace vfmgr

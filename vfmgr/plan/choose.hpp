@@ -63,8 +63,9 @@ namespace vfmgr {
 [[nodiscard]] Result<void> check_guid(HostView const& host, DesiredState const& desired,
                                       VfId const& vf, Guid const& guid);
 
-[[nodiscard]] Result<IpAddress> choose_address(DesiredState const& desired, PciAddress const& pf,
-                                               Network const& network,
+// Returns `requested` if a VM of the network can have it, otherwise the first free address of the
+// network's ranges. No two VMs of this host have one address, on whatever PF.
+[[nodiscard]] Result<IpAddress> choose_address(DesiredState const& desired, Network const& network,
                                                std::optional<IpAddress> const& requested);
 
 }  // namespace vfmgr

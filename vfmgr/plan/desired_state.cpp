@@ -29,13 +29,33 @@ void fields(F& f, V& quarantine) {
     f.value("since", quarantine.since);
 }
 
+template <class F, Of<DesiredNetwork> V>
+void fields(F& f, V& network) {
+    f.value("network", network.network);
+    f.value("revision", network.revision);
+}
+
 template <class F, Of<DesiredRdmaLink> V>
 void fields(F& f, V& link) {
     f.value("link", link.link);
     f.value("revision", link.revision);
 }
 
+Network const* find_network(Networks const& networks, std::string_view name) {
+    auto const found = networks.find(std::string(name));
+    return found == networks.end() ? nullptr : &found->second.network;
+}
+
+std::optional<CarriedNetwork> network_of(Networks const& networks, Attachment const& attachment) {
+    if (!attachment.spec.network) return std::nullopt;
+    auto const* const network = find_network(networks, *attachment.spec.network);
+    auto const* const host = network ? host_address_on(*network, attachment.vf.pf) : nullptr;
+    if (!host) return std::nullopt;
+    return CarriedNetwork{network, *host};
+}
+
 template struct Json<DesiredPf>;
+template struct Json<DesiredNetwork>;
 template struct Json<Quarantine>;
 template struct Json<DesiredRdmaLink>;
 

@@ -10,6 +10,7 @@
 #include "api/types/attachment.hpp"
 #include "api/types/firmware.hpp"
 #include "api/types/json_fwd.hpp"
+#include "api/types/network.hpp"
 #include "api/types/pf.hpp"
 #include "api/types/rdma.hpp"
 
@@ -50,8 +51,16 @@ struct DesiredRdmaLink {
     bool operator==(DesiredRdmaLink const&) const = default;
 };
 
+struct DesiredNetwork {
+    Network network;
+    std::uint64_t revision = 1;  // ETag
+    bool operator==(DesiredNetwork const&) const = default;
+};
+using Networks = std::map<std::string, DesiredNetwork>;  // by name
+
 struct DesiredState {
     std::map<PciAddress, DesiredPf> pfs;
+    Networks networks;
     std::map<std::string, Attachment> attachments;
     std::map<VfId, Quarantine> quarantine;
     std::map<PciAddress, FirmwareTries> firmware_tries;  // by FirmwareCard::pci
@@ -61,7 +70,18 @@ struct DesiredState {
     bool operator==(DesiredState const&) const = default;
 };
 
+// nullptr: there is none of that name. Points into `networks`.
+[[nodiscard]] Network const* find_network(Networks const& networks, std::string_view name);
+// Returns the network of an attachment, if it has one that its PF carries.
+struct CarriedNetwork {
+    Network const* network;  // never nullptr; points into `networks`
+    IpAddress host_address;  // on the attachment's PF
+};
+[[nodiscard]] std::optional<CarriedNetwork> network_of(Networks const& networks,
+                                                       Attachment const& attachment);
+
 extern template struct Json<DesiredPf>;
+extern template struct Json<DesiredNetwork>;
 extern template struct Json<Quarantine>;
 extern template struct Json<DesiredRdmaLink>;
 

@@ -57,10 +57,10 @@ void compare_settings(InVm const& in_vm, VfState const& vf) {
 }
 
 // Compares the host's part of what attachments need: the PF up, addresses, peers, an RDMA link.
-void compare_links(DesiredPf const& desired_pf, PfState const& pf,
+void compare_links(DesiredPf const& desired_pf, Networks const& networks, PfState const& pf,
                    std::vector<Attachment> const& attachments, std::vector<Drift>& into) {
     if (!desired_pf.base || attachments.empty()) return;
-    auto const links = desired_links(pf.info.pci, desired_pf.spec, *desired_pf.base, attachments);
+    auto const links = desired_links(pf.info.pci, networks, *desired_pf.base, attachments);
     for (auto const& step : links_up(pf, links, *desired_pf.base)) {
         auto const lacks = sentence(step);
         into.push_back(
@@ -71,19 +71,20 @@ void compare_links(DesiredPf const& desired_pf, PfState const& pf,
 }
 
 // Reports listeners on each network with an attachment. Never ends the listening program.
-void compare_listeners(DesiredPf const& desired_pf, PfState const& pf,
+void compare_listeners(Networks const& networks, PfState const& pf,
                        std::vector<Attachment> const& attachments, std::vector<Drift>& into) {
-    for (auto const& network : desired_pf.spec.networks) {
+    for (auto const& [name, each] : networks) {
+        auto const& network = each.network;
         auto const used = std::ranges::find_if(attachments, [&](Attachment const& attachment) {
             return attachment.spec.network == network.name;
         });
         if (used == attachments.end()) continue;
-        for (auto const& each : reached_listeners(pf, desired_pf.spec, network))
+        for (auto const& listener : reached_listeners(pf, networks, network))
             into.push_back(of_pf(
-                pf.info.pci, fmt::format("rdma listener {} {}", network.name, each.port), each.comm,
+                pf.info.pci, fmt::format("rdma listener {} {}", name, listener.port), listener.comm,
                 fmt::format("{}, where VMs on network {} reach it: stop it, or have it "
                             "listen elsewhere",
-                            sentence(each, pf.info), network.name)));
+                            sentence(listener, pf.info), name)));
     }
 }
 
@@ -130,8 +131,8 @@ void compare_pf(DesiredPf const& desired_pf, PfState const& pf, HostView const& 
                              fmt::format("{} has {} VFs, {} are configured", display_name(pf.info),
                                          pf.vfs.size(), *spec.num_vfs)));
     auto const attachments = attached_on(desired, pci);
-    compare_links(desired_pf, pf, attachments, into);
-    compare_listeners(desired_pf, pf, attachments, into);
+    compare_links(desired_pf, desired.networks, pf, attachments, into);
+    compare_listeners(desired.networks, pf, attachments, into);
     for (auto const& attachment : attachments) compare_attachment(attachment, pf, host, into);
     auto const unbound = bind_unused(host, desired, pf, spec);
     for (auto const index : unbound ? unbound->vfs : std::vector<std::uint16_t>()) {

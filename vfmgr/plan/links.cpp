@@ -53,31 +53,40 @@ void interface_up(std::vector<Step>& steps, HostInterface const* interface, Inte
             steps.push_back(AddPeer{id, address, peer.mac, peer.source});
 }
 
-// True when vfmgr may remove the address: it is a host address of one of the PF's networks, and did
-// not exist before vfmgr first used the PF.
-bool ours(HostInterface const& interface, PfSpec const& spec, PfBase const& base,
-          IpAddress const& address) {
-    auto named = std::any_of(spec.networks.begin(), spec.networks.end(),
-                             [&](Network const& n) { return n.host_address == address; });
-    return named && !there_before_vfmgr(interface, base, address);
+bool is_host_address(Networks const& networks, PciAddress const& pf, IpAddress const& address) {
+    return std::ranges::any_of(networks, [&](auto const& each) {
+        auto const* const host = host_address_on(each.second.network, pf);
+        return host && *host == address;
+    });
 }
 
-bool in_a_network(PfSpec const& spec, InterfaceId const& interface, IpAddress const& address) {
-    return std::any_of(spec.networks.begin(), spec.networks.end(), [&](Network const& n) {
-        return n.vlan == interface.vlan && n.prefix.contains(address);
+// True when vfmgr may remove the address: it is a host address of one of the PF's networks, and did
+// not exist before vfmgr first used the PF.
+bool ours(HostInterface const& interface, Networks const& networks, PfBase const& base,
+          IpAddress const& address) {
+    return is_host_address(networks, interface.id.pf, address) &&
+           !there_before_vfmgr(interface, base, address);
+}
+
+bool in_a_network(Networks const& networks, InterfaceId const& interface,
+                  IpAddress const& address) {
+    return std::ranges::any_of(networks, [&](auto const& each) {
+        auto const& network = each.second.network;
+        return host_address_on(network, interface.pf) && network.vlan == interface.vlan &&
+               network.prefix.contains(address);
     });
 }
 
 void interface_down(std::vector<Step>& steps, HostInterface const& interface,
-                    DesiredInterface const* needed, PfSpec const& spec, PfBase const& base) {
+                    DesiredInterface const* needed, Networks const& networks, PfBase const& base) {
     for (auto const& peer : interface.peers) {
         bool const stays = needed && needed->peers.contains(peer.address);
-        if (!stays && (interface.ours || in_a_network(spec, interface.id, peer.address)))
+        if (!stays && (interface.ours || in_a_network(networks, interface.id, peer.address)))
             steps.push_back(RemovePeer{interface.id, peer.address});
     }
     for (auto const& address : interface.addresses) {
         bool const stays = needed && contains(needed->addresses, address);
-        if (!stays && ours(interface, spec, base, address))
+        if (!stays && ours(interface, networks, base, address))
             steps.push_back(RemoveAddress{interface.id, address});
     }
     if (!interface.id.vlan || !interface.ours) return;
@@ -116,7 +125,7 @@ std::vector<Attachment> attached_on(DesiredState const& desired, PciAddress cons
     return attachments;
 }
 
-DesiredLinks desired_links(PciAddress const& address, PfSpec const& spec, PfBase const& base,
+DesiredLinks desired_links(PciAddress const& address, Networks const& networks, PfBase const& base,
                            std::vector<Attachment> const& attachments) {
     // An attached VF needs its PF up even without a network: otherwise it has no link, and drivers
     // refuse its rates (vfmgr/kernel/KERNEL.md#pfs-that-are-down).
@@ -124,18 +133,17 @@ DesiredLinks desired_links(PciAddress const& address, PfSpec const& spec, PfBase
     InterfaceId const untagged{address, {}};
     needed.interfaces[untagged];
     for (auto const& attachment : attachments) {
-        auto const* network =
-            attachment.spec.network ? find_network(spec, *attachment.spec.network) : nullptr;
-        if (!network) continue;
+        auto const carried = network_of(networks, attachment);
+        if (!carried) continue;
+        auto const& [network, host_address] = *carried;
         needed.mtu = std::max(needed.mtu, network->mtu);
         needed.rxe = needed.rxe || network->rdma == RdmaMode::rxe;
         auto& interface = needed.interfaces[InterfaceId{address, network->vlan}];
         interface.mtu = std::max(interface.mtu, network->mtu);
-        if (!contains(interface.addresses, network->host_address))
-            interface.addresses.push_back(network->host_address);
+        if (!contains(interface.addresses, host_address))
+            interface.addresses.push_back(host_address);
         if (attachment.address && attachment.settings.mac)
-            interface.peers[*attachment.address] = {*attachment.settings.mac,
-                                                    network->host_address};
+            interface.peers[*attachment.address] = {*attachment.settings.mac, host_address};
     }
     needed.interfaces[untagged].mtu = needed.mtu;
     return needed;
@@ -145,26 +153,21 @@ Result<void> require_own_interface(PfInfo const& pf, Network const& network) {
     if (!pf.controller) return {};
     return fail(
         Problem::conflict,
-        fmt::format("{} is part of {}: the host can't have address {} of network {} on it",
-                    display_name(pf), *pf.controller, to_string(network.host_address),
-                    network.name),
+        fmt::format("{} is part of {}: the host can't have an address of network {} on it",
+                    display_name(pf), *pf.controller, network.name),
         fmt::format("take it out (ip link set {} nomaster), or attach VFs without a network",
                     display_name(pf)));
 }
 
-std::vector<RdmaListener> reached_listeners(PfState const& pf, PfSpec const& spec,
+std::vector<RdmaListener> reached_listeners(PfState const& pf, Networks const& networks,
                                             Network const& network) {
     auto const* const interface = find_interface(pf, InterfaceId{pf.info.pci, network.vlan});
-    auto const is_responders = [&](IpAddress const& address) {
-        return std::ranges::find(spec.networks, address, &Network::host_address) !=
-               spec.networks.end();
-    };
     std::vector<RdmaListener> reached;
     // A guest that gives RDMA CM a false destination address reaches all of an interface's
     // addresses.
     for (auto const& each : pf.listeners)
         if (!each.address || (interface && contains(interface->addresses, *each.address) &&
-                              !is_responders(*each.address)))
+                              !is_host_address(networks, pf.info.pci, *each.address)))
             reached.push_back(each);
     return reached;
 }
@@ -216,13 +219,13 @@ std::vector<Step> links_closed(PfState const& pf, DesiredLinks const& needed, Pf
     return steps;
 }
 
-std::vector<Step> links_down(PfState const& pf, DesiredLinks const& needed, PfSpec const& spec,
-                             PfBase const& base) {
+std::vector<Step> links_down(PfState const& pf, DesiredLinks const& needed,
+                             Networks const& networks, PfBase const& base) {
     std::vector<Step> steps;
     for (auto interface = pf.interfaces.rbegin(); interface != pf.interfaces.rend(); ++interface) {
         auto const kept = needed.interfaces.find(interface->id);
         interface_down(steps, *interface, kept == needed.interfaces.end() ? nullptr : &kept->second,
-                       spec, base);
+                       networks, base);
     }
     if (pf.info.rdma_driver == "rxe" && !needed.rxe && !base.rdma)
         steps.push_back(RemoveRdmaLink{pf.info.pci});

@@ -32,7 +32,7 @@ struct DesiredLinks {
 
 // Returns what `attachments`, all on the PF at `address`, need. Without attachments, that is the
 // base.
-[[nodiscard]] DesiredLinks desired_links(PciAddress const& address, PfSpec const& spec,
+[[nodiscard]] DesiredLinks desired_links(PciAddress const& address, Networks const& networks,
                                          PfBase const& base,
                                          std::vector<Attachment> const& attachments);
 
@@ -43,7 +43,8 @@ struct DesiredLinks {
 
 // Returns the listeners that a VM in `network` would reach besides the responder: RDMA CM has one
 // UDP port for all listeners, so no packet filter can tell them apart.
-[[nodiscard]] std::vector<RdmaListener> reached_listeners(PfState const& pf, PfSpec const& spec,
+[[nodiscard]] std::vector<RdmaListener> reached_listeners(PfState const& pf,
+                                                          Networks const& networks,
                                                           Network const& network);
 // "rping (pid 812) listens with RDMA CM on every address of rxe0, port 7174".
 [[nodiscard]] std::string sentence(RdmaListener const& listener, PfInfo const& pf);
@@ -58,7 +59,7 @@ struct DesiredLinks {
 void raise_for_vfs(std::vector<Step>& steps, PfState const& pf);
 // Returns removals of what vfmgr made and no attachment uses any more.
 [[nodiscard]] std::vector<Step> links_down(PfState const& pf, DesiredLinks const& needed,
-                                           PfSpec const& spec, PfBase const& base);
+                                           Networks const& networks, PfBase const& base);
 
 [[nodiscard]] PfBase base_of(PfState const& pf);
 // Returns the attachments on a PF, without the one with id `except`.

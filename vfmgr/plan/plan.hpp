@@ -28,6 +28,13 @@ void Json<Plan>::write(nlohmann::json& out, Plan const& plan);
 [[nodiscard]] Result<Plan> plan_pf(HostView const& host, DesiredState const& desired,
                                    PciAddress const& pf, PfSpec const& spec);
 
+// Judges a network as a request wants it. It changes nothing on the host by itself, so the plan is
+// empty. Refuses what its attachments depend on, PFs that can't carry it, and prefixes in use.
+[[nodiscard]] Result<Plan> plan_network(HostView const& host, DesiredState const& desired,
+                                        Network const& network);
+[[nodiscard]] Result<Plan> plan_network_removal(DesiredState const& desired,
+                                                std::string const& name);
+
 // A resolved attachment: which VF, MAC, address. `host_seed` makes chosen MACs unique to this host.
 struct AttachmentPlan {
     Attachment attachment;

@@ -36,17 +36,27 @@ Result<DesiredPf const*> managed_pf(DesiredState const& desired, PfState const& 
         fmt::format("manage it first: vfctl pf set {} --mode manage", to_string(pf.info.pci)));
 }
 
-Result<Network const*> named_network(PfState const& pf, PfSpec const& pf_spec,
+Result<Network const*> named_network(PfState const& pf, Networks const& networks,
                                      AttachmentSpec const& spec) {
     if (!spec.network) return nullptr;
-    if (auto const* network = find_network(pf_spec, *spec.network)) return network;
+    auto const* const network = find_network(networks, *spec.network);
+    if (network && host_address_on(*network, pf.info.pci)) return network;
+    if (network)
+        return fail(
+            Problem::not_found,
+            fmt::format("{} does not carry network {}", display_name(pf.info), network->name),
+            fmt::format("add it, with an address for the host: vfctl network set {} --pf "
+                        "{}=ADDRESS",
+                        network->name, to_string(pf.info.pci)));
     std::vector<std::string> known;
-    for (auto const& network : pf_spec.networks) known.push_back(network.name);
-    return fail(Problem::not_found,
-                fmt::format("{} has no network {}", display_name(pf.info), *spec.network),
-                known.empty() ? fmt::format("add it: vfctl pf set {} --network name={},prefix=…",
-                                            to_string(pf.info.pci), *spec.network)
-                              : fmt::format("use one of: {}", fmt::join(known, ", ")));
+    for (auto const& [name, each] : networks)
+        if (host_address_on(each.network, pf.info.pci)) known.push_back(name);
+    return fail(Problem::not_found, fmt::format("there is no network {}", *spec.network),
+                known.empty() ? fmt::format("make it: vfctl network set {} --prefix PREFIX --pf "
+                                            "{}=ADDRESS",
+                                            *spec.network, to_string(pf.info.pci))
+                              : fmt::format("use one that {} carries: {}", display_name(pf.info),
+                                            fmt::join(known, ", ")));
 }
 
 // Where the device goes: into the running VM, its persistent XML, or both.
@@ -126,7 +136,7 @@ std::string open_it_knowingly(Ask const& ask) {
 
 Result<void> check_listeners(Ask const& ask) {
     if (!ask.network) return {};
-    auto const reached = reached_listeners(ask.pf, ask.pf_spec, *ask.network);
+    auto const reached = reached_listeners(ask.pf, ask.desired.networks, *ask.network);
     if (reached.empty()) return {};
     auto const& first = reached.front();
     return fail(Problem::conflict,
@@ -184,8 +194,8 @@ Result<void> hold_to_its_mac(Ask const& ask, VfState const& vf, VfSpec& settings
                                           "to all: ip link del {0}",
                                           interface->ifname)
                             : fmt::format("give the network a VLAN, whose device is closed to all: "
-                                          "vfctl pf set {} --network name={},vlan=…",
-                                          to_string(ask.pf.info.pci), network.name),
+                                          "vfctl network set {} --vlan …",
+                                          network.name),
                         open_it_knowingly(ask)));
     settings.spoofchk = true;
     if (vf.settings.trust == true) settings.trust = false;
@@ -269,8 +279,7 @@ Result<AttachmentPlan> attach(Ask const& ask, DesiredPf const& pf, Attachment be
     attachment.driver = choose_vfio_driver(ask, result.plan);
     VFMGR_CHECK(resolve_settings(ask, *vf, attachment, host_seed, result.plan));
     if (ask.network) {
-        VFMGR_TRY(attachment.address,
-                  choose_address(ask.desired, ask.pf.info.pci, *ask.network, ask.spec.address));
+        VFMGR_TRY(attachment.address, choose_address(ask.desired, *ask.network, ask.spec.address));
         if (!ask.spec.address)
             result.plan.notes.push_back(fmt::format("address {} was chosen: none was given",
                                                     to_string(*attachment.address)));
@@ -280,7 +289,8 @@ Result<AttachmentPlan> attach(Ask const& ask, DesiredPf const& pf, Attachment be
     auto attachments = attachments_on(ask.desired, ask.pf.info.pci, attachment.id);
     attachments.push_back(attachment);
     result.plan.steps = links_up(
-        ask.pf, desired_links(ask.pf.info.pci, ask.pf_spec, result.base, attachments), result.base);
+        ask.pf, desired_links(ask.pf.info.pci, ask.desired.networks, result.base, attachments),
+        result.base);
     device_steps(result.plan, ask, attachment, *vf);
     return result;
 }
@@ -294,7 +304,7 @@ Result<AttachmentPlan> plan_attachment(HostView const& host, DesiredState const&
     VFMGR_TRY(PfState const* pf, readable_pf(host, spec.pf));
     VFMGR_TRY(DesiredPf const* managed, managed_pf(desired, *pf));
     VFMGR_TRY(VmInfo const* vm, readable_vm(host, spec.vm));
-    VFMGR_TRY(Network const* network, named_network(*pf, managed->spec, spec));
+    VFMGR_TRY(Network const* network, named_network(*pf, desired.networks, spec));
     if (network) VFMGR_CHECK(require_own_interface(pf->info, *network));
     Attachment attachment;
     attachment.id = id;

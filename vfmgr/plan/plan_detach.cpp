@@ -274,10 +274,10 @@ Result<Plan> plan_detach(HostView const& host, DesiredState const& desired,
     else
         plan.notes.push_back(fmt::format("VF {} no longer exists", to_string(attachment.vf)));
     if (managed != desired.pfs.end() && managed->second.base) {
-        auto const& [spec, revision, base] = managed->second;
-        auto const needed = desired_links(attachment.vf.pf, spec, *base,
+        auto const& base = managed->second.base;
+        auto const needed = desired_links(attachment.vf.pf, desired.networks, *base,
                                           attachments_on(desired, attachment.vf.pf, attachment.id));
-        auto down = links_down(*pf, needed, spec, *base);
+        auto down = links_down(*pf, needed, desired.networks, *base);
         plan.steps.insert(plan.steps.end(), down.begin(), down.end());
     }
     return plan;
@@ -305,7 +305,7 @@ Result<Plan> plan_restore(HostView const& host, DesiredState const& desired, Pci
     }
     if (!attachments.empty() && managed->second.base) {
         auto const& base = *managed->second.base;
-        plan.steps = links_up(*state, desired_links(pf, spec, base, attachments), base);
+        plan.steps = links_up(*state, desired_links(pf, desired.networks, base, attachments), base);
         for (auto const& attachment : attachments) restore_attachment(plan, host, attachment);
     }
     // These come last: nothing waits for them. A VF with a driver may be in a VM; libvirt does not

@@ -56,83 +56,6 @@ Result<void> check_count(HostView const& host, DesiredState const& desired, PfSt
                 "not attach");
 }
 
-// True when the networks are equal for their attachments: a value that only tests use is no change.
-bool is_the_same(Network before, Network const& after) {
-    before.dscp = after.dscp;
-    return before == after;
-}
-
-// Attachments name networks: a network in use can be neither dropped nor changed.
-Result<void> check_used_networks(DesiredState const& desired, PciAddress const& pf,
-                                 PfSpec const& spec) {
-    auto const now = desired.pfs.find(pf);
-    for (auto const& [id, attachment] : desired.attachments) {
-        if (attachment.vf.pf != pf || !attachment.spec.network) continue;
-        auto const* after = find_network(spec, *attachment.spec.network);
-        auto const* before = now == desired.pfs.end()
-                                 ? nullptr
-                                 : find_network(now->second.spec, *attachment.spec.network);
-        if (!after || (before && !is_the_same(*before, *after)))
-            return fail(Problem::conflict,
-                        fmt::format("network {} is used by VM {} (attachment {}) and can't be {}",
-                                    *attachment.spec.network, attachment.vm, id,
-                                    after ? "changed" : "removed"),
-                        fmt::format("detach it first: vfctl detach {}", id));
-    }
-    return {};
-}
-
-// A prefix that this PF's own interfaces hold may stay; all other routes must not be covered.
-Result<void> check_routes(HostView const& host, PfState const& pf, Network const& network) {
-    auto const* own = find_interface(host, InterfaceId{pf.info.pci, network.vlan});
-    for (auto const& route : host.kernel.routes) {
-        if (own && route.ifname == own->ifname) continue;
-        if (route.prefix.overlaps(network.prefix))
-            return fail(
-                Problem::conflict,
-                fmt::format("network {} ({}) overlaps the host's route {} over {}", network.name,
-                            to_string(network.prefix), to_string(route.prefix), route.ifname),
-                "choose a prefix that the host does not use");
-    }
-    return {};
-}
-
-Result<void> check_other_networks(DesiredState const& desired, PciAddress const& pf,
-                                  Network const& network) {
-    for (auto const& [address, other] : desired.pfs) {
-        if (address == pf) continue;
-        for (auto const& theirs : other.spec.networks)
-            if (theirs.prefix.overlaps(network.prefix))
-                return fail(Problem::conflict,
-                            fmt::format("network {} ({}) overlaps network {} ({}) of {}",
-                                        network.name, to_string(network.prefix), theirs.name,
-                                        to_string(theirs.prefix), to_string(address)),
-                            "choose a prefix that no other network of this host uses");
-    }
-    return {};
-}
-
-Result<void> check_networks(HostView const& host, DesiredState const& desired, PfState const& pf,
-                            PfSpec const& spec) {
-    VFMGR_CHECK(check_used_networks(desired, pf.info.pci, spec));
-    auto const now = desired.pfs.find(pf.info.pci);
-    for (auto const& network : spec.networks) {
-        if (pf.info.link_layer == LinkLayer::infiniband && network.vlan)
-            return fail(Problem::unsupported,
-                        fmt::format("network {} asks for VLAN {}, but {} is an InfiniBand PF",
-                                    network.name, *network.vlan, display_name(pf.info)),
-                        "InfiniBand uses partitions (P_Keys) instead of VLANs: leave the VLAN out");
-        auto const* before =
-            now == desired.pfs.end() ? nullptr : find_network(now->second.spec, network.name);
-        // An unchanged network was checked when it was set; its own interface is up by now.
-        if (before && *before == network) continue;
-        VFMGR_CHECK(require_own_interface(pf.info, network));
-        VFMGR_CHECK(check_routes(host, pf, network));
-        VFMGR_CHECK(check_other_networks(desired, pf.info.pci, network));
-    }
-    return {};
-}
-
 Plan count_steps(PfState const& pf, std::uint16_t count, PfSpec const& spec) {
     Plan plan;
     auto const& info = pf.info;
@@ -153,7 +76,6 @@ Result<Plan> plan_pf(HostView const& host, DesiredState const& desired, PciAddre
                      PfSpec const& spec) {
     VFMGR_CHECK(require_same_pf(host, desired, pf));
     VFMGR_TRY(PfState const* state, readable_pf(host, pf));
-    VFMGR_CHECK(check_networks(host, desired, *state, spec));
     Plan plan;
     if (spec.mode == PfMode::observe) {
         if (!attachments_on(desired, pf, "").empty())

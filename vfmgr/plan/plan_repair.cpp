@@ -181,7 +181,8 @@ Result<Plan> plan_repair(HostView const& host, DesiredState const& desired, PciA
         if (!anew) refused.push_back(std::move(made).error());
     }
     if (base && !attachments.empty()) {
-        auto links = links_up(*state, desired_links(pf, spec, *base, attachments), *base);
+        auto links =
+            links_up(*state, desired_links(pf, desired.networks, *base, attachments), *base);
         std::erase_if(links,
                       [&](Step const& step) { return std::ranges::count(plan.steps, step); });
         std::ranges::move(links, std::back_inserter(plan.steps));
@@ -201,13 +202,14 @@ Result<Plan> plan_closing(HostView const& host, DesiredState const& desired, Pci
     auto const managed = desired.pfs.find(pf);
     Plan plan;
     if (managed == desired.pfs.end() || !managed->second.base) return plan;
-    auto const& [spec, revision, base] = managed->second;
+    auto const& base = managed->second.base;
     auto attachments = attachments_on(desired, pf, "");  // including attachments whose VMs are
                                                          // still to prove RDMA
     std::erase_if(attachments, [](Attachment const& attachment) {
         return attachment.state == AttachmentState::detaching;
     });
-    plan.steps = links_closed(*state, desired_links(pf, spec, *base, attachments), *base);
+    plan.steps =
+        links_closed(*state, desired_links(pf, desired.networks, *base, attachments), *base);
     return plan;
 }
 

@@ -201,6 +201,14 @@ void move_key(std::map<PciAddress, Value> const& before, std::map<PciAddress, Va
         after[move.to] = found->second;
 }
 
+void move_networks(Networks& networks, std::vector<PfMove> const& moves) {
+    for (auto& [name, each] : networks)
+        for (auto& on : each.network.pfs)
+            if (auto const move = std::ranges::find(moves, on.pf, &PfMove::from);
+                move != moves.end())
+                on.pf = move->to;
+}
+
 }  // namespace
 
 Result<RekeyPlan> plan_rekey(HostView const& host, DesiredState const& desired,
@@ -229,6 +237,7 @@ DesiredState rekeyed(HostView const& host, DesiredState desired, std::vector<PfM
         desired.firmware_tries.erase(from);
         std::erase_if(desired.quarantine, [&](auto const& one) { return one.first.pf == from; });
     }
+    move_networks(desired.networks, moves);
     for (auto const& move : moves) {
         move_key(before.pfs, desired.pfs, move);
         move_key(before.firmware_tries, desired.firmware_tries, move);

@@ -34,11 +34,17 @@ void remember_revision(SQLite::Database& db, std::uint64_t revision) {
 
 void save_desired(SQLite::Database& db, Batch const& batch) {
     for (auto const& [pci, pf] : batch.save_pfs) remember_revision(db, pf.revision);
+    for (auto const& network : batch.save_networks) remember_revision(db, network.revision);
     for (auto const& link : batch.save_rdma_links) remember_revision(db, link.revision);
     for (auto const& [pci, pf] : batch.save_pfs)
         execute(db, "INSERT OR REPLACE INTO pfs VALUES (?, ?)", to_string(pci), document_of(pf));
     for (auto const& pci : batch.erase_pfs)
         execute(db, "DELETE FROM pfs WHERE pci = ?", to_string(pci));
+    for (auto const& network : batch.save_networks)
+        execute(db, "INSERT OR REPLACE INTO networks VALUES (?, ?)", network.network.name,
+                document_of(network));
+    for (auto const& name : batch.erase_networks)
+        execute(db, "DELETE FROM networks WHERE name = ?", name);
     for (auto const& attachment : batch.save_attachments)
         execute(db, "INSERT OR REPLACE INTO attachments VALUES (?, ?)", attachment.id,
                 document_of(attachment));
@@ -195,6 +201,8 @@ Result<DesiredState> Store::load() {
         DesiredState state;
         auto const& store = *impl_;
         VFMGR_CHECK(load_by_address(store, db, "PF", "SELECT pci, document FROM pfs", state.pfs));
+        VFMGR_CHECK(load_by_name(store, db, "network", "SELECT name, document FROM networks",
+                                 state.networks));
         VFMGR_CHECK(load_by_name(store, db, "attachment", "SELECT id, document FROM attachments",
                                  state.attachments));
         VFMGR_CHECK(load_quarantine(store, db, state));

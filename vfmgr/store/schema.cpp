@@ -141,8 +141,33 @@ UPDATE steps SET
         '"add_vlan_leg"', '"add_vlan_interface"'), '"remove_vlan_leg"', '"remove_vlan_interface"');
 )sql";
 
-constexpr std::array migrations{version_1, version_2, version_3, version_4, version_5,
-                                version_6, version_7, version_8, version_9, version_10};
+// Networks were members of their PF's spec, with names of its own. Where two PFs have one name, it
+// stays with the first; the others get their PF's address after it.
+constexpr char const* version_11 = R"sql(
+CREATE TABLE networks (name TEXT PRIMARY KEY, document TEXT NOT NULL) STRICT;
+CREATE TEMP TABLE moved AS
+    SELECT pci, revision, network, name, CASE nth WHEN 1 THEN name ELSE
+        substr(name, 1, 19) || '-' || replace(replace(pci, ':', '-'), '.', '-') END AS new_name
+    FROM (SELECT pfs.pci AS pci, pfs.document ->> '$.revision' AS revision, each.value AS network,
+              each.value ->> '$.name' AS name,
+              row_number() OVER (PARTITION BY each.value ->> '$.name' ORDER BY pfs.pci) AS nth
+          FROM pfs, json_each(CASE WHEN json_valid(pfs.document) THEN pfs.document ELSE '{}' END,
+                              '$.spec.networks') AS each);
+INSERT INTO networks SELECT new_name, json_object('revision', revision, 'network',
+    json_set(json_remove(network, '$.host_address'), '$.name', new_name, '$.pfs', json_array(
+        json_object('pf', pci, 'host_address', network ->> '$.host_address')))) FROM moved;
+UPDATE attachments SET document = json_set(document, '$.spec.network', moved.new_name) FROM moved
+    WHERE CASE WHEN json_valid(document) THEN document ->> '$.vf.pf' = moved.pci AND
+        document ->> '$.spec.network' = moved.name END;
+UPDATE quarantine SET document = json_set(document, '$.attachment.spec.network', moved.new_name)
+    FROM moved WHERE pf = moved.pci AND CASE WHEN json_valid(document) THEN
+        document ->> '$.attachment.spec.network' = moved.name END;
+UPDATE pfs SET document = json_remove(document, '$.spec.networks') WHERE json_valid(document);
+DROP TABLE moved;
+)sql";
+
+constexpr std::array migrations{version_1, version_2, version_3, version_4,  version_5, version_6,
+                                version_7, version_8, version_9, version_10, version_11};
 constexpr int newest = static_cast<int>(migrations.size());
 constexpr int application_id = 0x76666d67;  // "vfmg"
 

@@ -45,6 +45,8 @@ struct IdempotencyRecord {
 struct Batch {
     std::vector<std::pair<PciAddress, DesiredPf>> save_pfs;
     std::vector<PciAddress> erase_pfs;
+    std::vector<DesiredNetwork> save_networks;
+    std::vector<std::string> erase_networks;  // names
     std::vector<Attachment> save_attachments;
     std::vector<std::string> erase_attachments;
     std::vector<Quarantine> save_quarantines;

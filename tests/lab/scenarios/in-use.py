@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """VFs that a VM holds are not removed, and a PF in a bond stays as the bond needs it."""
 
-from vflab.product import PLAIN, TRAIN, Product, Refused
+from vflab.product import Product, Refused
 
 
 def run(lab):
@@ -13,8 +13,7 @@ def run(lab):
     name = vm.wait_for("the VF's netdev", "ls /sys/class/net | grep -v lo", 60)
     for count in (4, 0):
         answer, _ = product.ask("PUT", f"/v1/pfs/{product.pci}/spec",
-                                {"mode": "manage", "num_vfs": count,
-                                 "networks": [TRAIN, PLAIN]})
+                                {"mode": "manage", "num_vfs": count})
         refusals(lab, answer)
     lab.check_equal(observe.numvfs(product.pf), 7, "VFs in sysfs")
     lab.check(observe.vfio_holders(attachment["vf_pci"]), "nobody holds the VF any more")

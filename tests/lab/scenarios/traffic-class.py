@@ -24,8 +24,7 @@ def run(lab):
                if TRAIN["host_address"] in str(lab.observe.addresses(link["ifname"])))
     for dscp in DSCPS:
         if dscp != DSCPS[0]:
-            lab.vfctl("pf", "set", product.pf, "--network",
-                      f"name=train,dscp={'none' if dscp is None else dscp}")
+            lab.vfctl("network", "set", "train", "--dscp", "none" if dscp is None else dscp)
         proved(lab, product, attachment, interface, dscp)
     other_ways(lab, product, vm, interface)
     product.leave()
@@ -85,7 +84,7 @@ def judge_packets(lab, capture, which, dscp, who):
 def other_ways(lab, product, vm, interface):
     """Datagrams have their own address handle, and RDMA CM creates its own queue pairs."""
     dscp = DSCPS[0]
-    lab.vfctl("pf", "set", product.pf, "--network", f"name=train,dscp={dscp}")
+    lab.vfctl("network", "set", "train", "--dscp", dscp)
     for test in ("ud_ping", "cm_ping"):
         with Capture(lab, interface) as capture:
             report = vm.run(f"vf-guest verify -o json {test}", timeout=240).json()[0]

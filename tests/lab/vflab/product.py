@@ -54,8 +54,15 @@ class Product:
     # --- the usual ---
 
     def manage(self, num_vfs=7, networks=(TRAIN, PLAIN), **spec):
+        for network in networks:
+            self.carry(**network)
         return self.must("PUT", f"/v1/pfs/{self.pci}/spec",
-                         {"mode": "manage", "num_vfs": num_vfs, "networks": list(networks), **spec})
+                         {"mode": "manage", "num_vfs": num_vfs, **spec})
+
+    def carry(self, name, host_address, **network):
+        """The network is this PF's alone."""
+        self.must("PUT", f"/v1/networks/{name}",
+                  {**network, "pfs": [{"pf": self.pci, "host_address": host_address}]})
 
     def attach(self, vm, **members):
         """Must succeed; returns the attachment."""
@@ -97,9 +104,11 @@ class Product:
         self.lab.host.run(f"mv {NFT}.away {NFT}")
 
     def leave(self):
-        """Detaches everything, removes the VFs, and stops managing the PF."""
+        """Detaches everything, removes networks and VFs, and stops managing the PF."""
         for attachment in self.attachments():
             self.detach(attachment)
+        for network in self.lab.api("GET", "/v1/networks").body["items"]:
+            self.must("DELETE", f"/v1/networks/{network['name']}")
         self.must("PUT", f"/v1/pfs/{self.pci}/spec", {"mode": "manage", "num_vfs": 0})
         self.must("DELETE", f"/v1/pfs/{self.pci}/spec")
 

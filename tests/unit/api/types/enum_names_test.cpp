@@ -7,6 +7,7 @@
 #include <set>
 
 #include "api/types/attachment.hpp"
+#include "api/types/network.hpp"
 #include "api/types/operation.hpp"
 #include "api/types/pf.hpp"
 #include "api/types/vm_info.hpp"

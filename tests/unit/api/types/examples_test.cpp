@@ -11,6 +11,7 @@
 #include "api/types/firmware.hpp"
 #include "api/types/guest.hpp"
 #include "api/types/json.hpp"
+#include "api/types/network.hpp"
 #include "api/types/operation.hpp"
 #include "api/types/pf_state.hpp"
 #include "api/types/rdma.hpp"
@@ -56,6 +57,7 @@ TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<PfInfo>("pf_info");
     expect_golden<VmInfo>("vm_info");
     expect_golden<PfSpec>("pf_spec");
+    expect_golden<Network>("network");
     expect_golden<AttachmentSpec>("attachment_spec-all");
     expect_golden<InteropRequest>("interop_request");
     expect_golden<InteropWindow>("interop_window");
@@ -93,6 +95,7 @@ TEST(Examples, APlanIsReadWithoutItsStepsMembers) {
 
 TEST(Examples, SpecsMayLeaveMembersOut) {
     expect_same_value<PfSpec>("pf_spec-least");
+    expect_same_value<Network>("network-least");
     expect_same_value<AttachmentSpec>("attachment_spec");
     expect_same_value<AttachmentSpec>("attachment_spec-least");
 }

@@ -167,30 +167,32 @@ TEST(IpPrefix, OverlapsInBothDirections) {
     }
 }
 
-TEST(IpPrefix, HostsAreCountedFromTheNetwork) {
+TEST(IpPrefix, EndsWithAllHostBitsSet) {
     struct Row {
-        char const* prefix;
-        std::uint64_t number;
-        char const* host;
+        char const *prefix, *last;
     };
-    constexpr auto most = UINT64_MAX;
-    for (auto const& [text, number, host] : {Row{"192.168.100.0/24", 0, "192.168.100.0"},
-                                             {"192.168.100.0/24", 255, "192.168.100.255"},
-                                             {"192.168.100.0/24", 256, "none"},
-                                             {"192.168.100.128/25", 127, "192.168.100.255"},
-                                             {"192.168.100.128/25", 128, "none"},
-                                             {"10.0.0.0/8", 0x010203, "10.1.2.3"},
-                                             {"10.0.0.0/8", std::uint64_t{1} << 24, "none"},
-                                             {"10.0.0.1/32", 0, "10.0.0.1"},
-                                             {"10.0.0.1/32", 1, "none"},
-                                             {"0.0.0.0/0", 0xffffffff, "255.255.255.255"},
-                                             {"0.0.0.0/0", std::uint64_t{1} << 32, "none"},
-                                             {"0.0.0.0/0", most, "none"},
-                                             {"fd00::/64", most, "fd00::ffff:ffff:ffff:ffff"},
-                                             {"fd00::/65", most, "none"},
-                                             {"fd00::/120", 256, "none"},
-                                             {"::/0", most, "::ffff:ffff:ffff:ffff"}})
-        EXPECT_EQ(text_of(prefix(text).host(number)), host) << number << " of " << text;
+    for (auto const& [text, last] : {Row{"192.168.100.0/24", "192.168.100.255"},
+                                     {"192.168.100.128/25", "192.168.100.255"},
+                                     {"10.0.0.0/8", "10.255.255.255"},
+                                     {"10.0.0.1/32", "10.0.0.1"},
+                                     {"0.0.0.0/0", "255.255.255.255"},
+                                     {"fd00::/64", "fd00::ffff:ffff:ffff:ffff"},
+                                     {"fd00::/65", "fd00::7fff:ffff:ffff:ffff"},
+                                     {"fd00::1/128", "fd00::1"}})
+        EXPECT_EQ(to_string(prefix(text).last()), last) << text;
+}
+
+TEST(IpAddress, TheNextOneCarriesAndEndsWithItsFamily) {
+    struct Row {
+        char const *address, *next;
+    };
+    for (auto const& [text, next] : {Row{"192.168.100.1", "192.168.100.2"},
+                                     {"192.168.100.255", "192.168.101.0"},
+                                     {"9.255.255.255", "10.0.0.0"},
+                                     {"255.255.255.255", "none"},
+                                     {"fd00::ffff", "fd00::1:0"},
+                                     {"ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "none"}})
+        EXPECT_EQ(text_of(IpAddress::parse(text).value().next()), next) << text;
 }
 
 TEST(IpPrefix, BroadcastIsOfTheOldFamilyWithRoomForIt) {

@@ -5,6 +5,7 @@
 
 #include "service/cli/attach_spec.hpp"
 #include "service/cli/connection.hpp"
+#include "service/cli/network_edit.hpp"
 #include "service/cli/pf_edit.hpp"
 #include "service/cli/resolve.hpp"
 #include "tests/unit/service/cli/answers.hpp"
@@ -95,83 +96,88 @@ TEST(AttachSpec, WrongWordsAreNamed) {
     EXPECT_NE(refusal(attachment_spec(arguments, {})), "accepted");
 }
 
-PfSpec lab() {
-    PfSpec spec{PfMode::manage, 4, {}};
-    spec.networks.push_back({"lab", 100, *IpPrefix::parse("10.1.0.0/24"),
-                             *IpAddress::parse("10.1.0.1"), 9000, RdmaMode::rxe});
-    return spec;
-}
-
 TEST(PfEdit, ChangesOnlyWhatIsNamed) {
-    EXPECT_EQ(edit(lab(), {}), lab());
-    auto expected = lab();
-    expected.num_vfs = 7;
-    EXPECT_EQ(edit(lab(), {.num_vfs = 7, .mode = {}, .networks = {}, .networks_removed = {}}),
-              expected);
-    expected = lab();
-    expected.mode = PfMode::enforce;
-    expected.networks[0].mtu = 1500;
-    EXPECT_EQ(edit(lab(), {.num_vfs = {},
-                           .mode = PfMode::enforce,
-                           .networks = {"name=lab,mtu=1500"},
-                           .networks_removed = {}}),
-              expected);
+    PfSpec const four{PfMode::manage, 4};
+    EXPECT_EQ(edit(four, {}), four);
+    EXPECT_EQ(edit(four, {.num_vfs = 7, .mode = {}}), (PfSpec{PfMode::manage, 7}));
+    EXPECT_EQ(edit(four, {.num_vfs = {}, .mode = PfMode::enforce}), (PfSpec{PfMode::enforce, 4}));
 }
 
 TEST(PfEdit, ADriverOfUnusedVfsIsNamedOrNone) {
+    PfSpec const four{PfMode::manage, 4};
     PfEdit expected;
     expected.vf_driver = "vfio-pci";
-    auto const named = edit(lab(), expected).value();
+    auto const named = edit(four, expected);
     EXPECT_EQ(named.vf_driver, "vfio-pci");
     EXPECT_EQ(edit(named, {}), named);
     expected.vf_driver = "none";
-    EXPECT_EQ(edit(named, expected), lab());
+    EXPECT_EQ(edit(named, expected), four);
 }
 
-TEST(PfEdit, ANetworksDscpIsSetAndTakenAway) {
-    auto const set = edit_network(lab(), "name=lab,dscp=26").value();
-    EXPECT_EQ(set.dscp, 26);
-    PfSpec spec = lab();
-    spec.networks[0] = set;
-    EXPECT_EQ(edit_network(spec, "name=lab,mtu=9000")->dscp, 26) << "what is not named is kept";
-    EXPECT_EQ(edit_network(spec, "name=lab,dscp=none"), lab().networks[0]);
-    EXPECT_EQ(refusal(edit_network(spec, "name=lab,dscp=64")),
-              "dscp is a number from 0 to 63, not '64'");
+PciAddress const first_pf{0, 1, 0, 0};
+PciAddress const second_pf{0, 2, 0, 0};
+
+Network lab() {
+    Network network{"lab", 100, *IpPrefix::parse("10.1.0.0/24"), {}, 9000, RdmaMode::rxe};
+    network.pfs = {{first_pf, *IpAddress::parse("10.1.0.1")}};
+    return network;
 }
 
-TEST(PfEdit, AddsAndRemovesNetworks) {
-    PfEdit expected;
-    expected.networks = {"name=b,prefix=fd00:1::/64,host=fd00:1::1", "name=lab,vlan=none"};
-    auto const added = edit(lab(), expected);
-    ASSERT_TRUE(added) << added.error().detail;
-    ASSERT_EQ(added->networks.size(), 2u);
-    EXPECT_EQ(added->networks[0].vlan, std::nullopt);
-    EXPECT_EQ(added->networks[1].name, "b");
-    EXPECT_EQ(added->networks[1].mtu, 1500u);
-    expected.networks = {};
-    expected.networks_removed = {"lab"};
-    EXPECT_TRUE(edit(lab(), expected)->networks.empty());
-    expected.networks_removed = {"none"};
-    EXPECT_EQ(edit(lab(), expected).error().problem, Problem::not_found);
-    // Removed and given again: from scratch; nothing of the old one stays.
-    expected.networks_removed = {"lab"};
-    expected.networks = {"name=lab,prefix=10.2.0.0/24,host=10.2.0.1"};
-    EXPECT_EQ(edit(lab(), expected)->networks[0].vlan, std::nullopt);
+TEST(NetworkEdit, ChangesOnlyWhatIsNamed) {
+    EXPECT_EQ(edit(lab(), NetworkEdit{}), lab());
+    NetworkEdit desired;
+    desired.vlan = "none";
+    desired.mtu = "1500";
+    desired.rdma = "none";
+    desired.dscp = "26";
+    desired.ranges = {"10.1.0.10-10.1.0.19", "10.1.0.30"};
+    auto expected = lab();
+    expected.vlan.reset();
+    expected.mtu = 1500;
+    expected.rdma = RdmaMode::none;
+    expected.dscp = 26;
+    expected.ranges = {*Range<IpAddress>::parse("10.1.0.10-10.1.0.19"),
+                       *Range<IpAddress>::parse("10.1.0.30")};
+    auto const changed = edit(lab(), desired);
+    EXPECT_EQ(changed, expected);
+    NetworkEdit back;
+    back.vlan = "100";
+    back.mtu = "9000";
+    back.rdma = "rxe";
+    back.dscp = "none";
+    back.ranges = {"none"};
+    EXPECT_EQ(edit(*changed, back), lab());
 }
 
-TEST(PfEdit, BadNetworksAreNamed) {
-    EXPECT_EQ(refusal(edit_network({}, "name=a")), "the new network 'a' needs prefix and host");
-    EXPECT_EQ(refusal(edit_network({}, "prefix=10.0.0.0/24")),
-              "--network prefix=10.0.0.0/24 does not name the network");
-    EXPECT_EQ(refusal(edit_network(lab(), "name=lab,color=red")), "--network has no key 'color'");
-    EXPECT_EQ(refusal(edit_network(lab(), "name=lab,mtu=1,mtu=2")), "--network has 'mtu' twice");
-    EXPECT_EQ(refusal(edit_network(lab(), "name=lab,mtu")),
-              "'mtu' in --network is not of the form key=value");
-    EXPECT_EQ(refusal(edit_network(lab(), "name=lab,vlan=0")),
-              "vlan is a number from 1 to 4094, not '0'");
-    EXPECT_EQ(refusal(edit_network(lab(), "name=lab,rdma=yes")),
-              "rdma is one of auto, rxe, none, not 'yes'");
-    EXPECT_NE(refusal(edit_network(lab(), "name=lab,prefix=10.0.0.1/24")), "accepted");
+TEST(NetworkEdit, PfsAreAddedChangedAndRemoved) {
+    NetworkEdit desired;
+    desired.pfs = {{second_pf, *IpAddress::parse("10.1.0.2")}};
+    auto const two = edit(lab(), desired).value();
+    ASSERT_EQ(two.pfs.size(), 2U);
+    desired.pfs = {{first_pf, *IpAddress::parse("10.1.0.9")}};
+    desired.pfs_removed = {second_pf};
+    EXPECT_EQ(edit(two, desired)->pfs,
+              (std::vector<NetworkPf>{{first_pf, *IpAddress::parse("10.1.0.9")}}));
+    auto const refused = edit(lab(), desired).error();
+    EXPECT_EQ(refused.problem, Problem::not_found);
+    EXPECT_EQ(refused.detail, "0000:02:00.0 does not carry network lab");
+}
+
+TEST(NetworkEdit, BadValuesAreNamed) {
+    auto const refused = [](std::string NetworkEdit::* member, char const* value) {
+        NetworkEdit desired;
+        desired.*member = value;
+        return refusal(edit(lab(), desired));
+    };
+    EXPECT_EQ(refused(&NetworkEdit::vlan, "0"), "the VLAN is a number from 1 to 4094, not '0'");
+    EXPECT_EQ(refused(&NetworkEdit::mtu, "100"),
+              "the MTU is a number from 1280 to 9216, not '100'");
+    EXPECT_EQ(refused(&NetworkEdit::dscp, "64"), "the DSCP is a number from 0 to 63, not '64'");
+    EXPECT_EQ(refused(&NetworkEdit::rdma, "yes"), "rdma is one of auto, rxe, none, not 'yes'");
+    EXPECT_NE(refused(&NetworkEdit::prefix, "10.0.0.1/24"), "accepted");
+    NetworkEdit range;
+    range.ranges = {"10.1.0.9-10.1.0.1"};
+    EXPECT_EQ(refusal(edit(lab(), range)), "10.1.0.9-10.1.0.1 ends before it begins");
 }
 
 TEST(Resolve, PfByNameOnlyWhenItIsOne) {

@@ -76,9 +76,9 @@ Snapshot with_run(std::optional<RemoteEnd> remote, std::vector<HostInterface> in
     network.name = "train";
     network.vlan = 100;
     network.dscp = 26;
-    network.host_address = IpAddress::parse("192.168.100.3").value();
+    network.pfs = {{pf, IpAddress::parse("192.168.100.3").value()}};
     auto desired = std::make_shared<DesiredState>();
-    desired->pfs[pf].spec.networks = {network};
+    desired->networks["train"] = {network};
     Attachment attachment;
     attachment.id = "a1";
     attachment.vm_uuid = "u1";

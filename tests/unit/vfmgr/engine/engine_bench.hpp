@@ -2,6 +2,8 @@
 // An engine on fakes with a store on disk, driven as the service drives it.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <filesystem>
 #include <future>
 #include <memory>
@@ -18,6 +20,7 @@ namespace vfmgr::example {
 inline char const* const vm1 = "11111111-1111-1111-1111-111111111111";
 inline char const* const vm2 = "22222222-2222-2222-2222-222222222222";
 inline PciAddress const pf0{0, 1, 0, 0};
+inline PciAddress const pf1{0, 2, 0, 0};
 
 using TemporaryFolder = test::TemporaryFolder;
 
@@ -26,14 +29,15 @@ inline Network train() {
     network.name = "train";
     network.vlan = 100;
     network.prefix = IpPrefix::parse("192.168.100.0/24").value();
-    network.host_address = IpAddress::parse("192.168.100.3").value();
     network.mtu = 9000;
     network.rdma = RdmaMode::rxe;
+    network.pfs = {{pf0, IpAddress::parse("192.168.100.3").value()},
+                   {pf1, IpAddress::parse("192.168.100.4").value()}};
     return network;
 }
 
 inline PfSpec spec_with_vfs(std::uint16_t count) {
-    return {PfMode::manage, count, {train()}};
+    return {PfMode::manage, count};
 }
 
 inline AttachmentSpec ask(char const* vm = "vm1") {
@@ -60,9 +64,14 @@ inline KernelView igb_host() {
     return view;
 }
 
+// A new store has network train: an admin made it earlier.
 inline std::unique_ptr<Control> open_control(std::filesystem::path const& folder,
                                              Clock const& clock = system_clock()) {
-    return Control::start(Store::open((folder / "vfmgr.db").string()).value(), clock).value();
+    auto store = Store::open((folder / "vfmgr.db").string()).value();
+    Batch earlier;
+    earlier.save_networks = {{train(), 0}};  // later revisions count from 1
+    if (store.load().value() == DesiredState{}) EXPECT_TRUE(store.commit(earlier));
+    return Control::start(std::move(store), clock).value();
 }
 
 // `kernel` and `hypervisor` are what the engine uses: the fakes, or wrappers around them.

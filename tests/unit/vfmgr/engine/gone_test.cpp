@@ -30,15 +30,6 @@ AttachmentSpec of(AttachmentSpec spec, PciAddress const& pf) {
     return spec;
 }
 
-PfSpec on_second() {
-    auto spec = spec_with_vfs(7);
-    auto& network = spec.networks[0];
-    network.vlan = 200;
-    network.prefix = IpPrefix::parse("192.168.200.0/24").value();
-    network.host_address = IpAddress::parse("192.168.200.3").value();
-    return spec;
-}
-
 struct GoneTest : testing::Test {
     TemporaryFolder folder;
     FakeKernel kernel{two_pfs()};
@@ -89,7 +80,7 @@ TEST_F(GoneTest, AddressesStayReservedUntilItIsConfirmed) {
     take_card_out();
     EXPECT_EQ(bench.run(ConfirmGonePf{pf0}).problem->problem, Problem::conflict) << "attached";
     bench.run(EndGonePf{pf0});
-    bench.run(ReplacePfSpec{pf1, on_second()});
+    bench.run(ReplacePfSpec{pf1, spec_with_vfs(7)});
     auto asked = of(ask(), pf1);
     asked.settings.mac = mac;
     EXPECT_EQ(bench.run(Attach{asked}).problem->problem, Problem::conflict);
@@ -236,7 +227,7 @@ struct RekeyTest : GoneTest {
 TEST_F(RekeyTest, TwoNicsThatSwappedSlotsKeepWhatIsTheirs) {
     Bench bench(kernel, hypervisor, folder.path());
     bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
-    bench.run(ReplacePfSpec{pf1, on_second()});
+    bench.run(ReplacePfSpec{pf1, spec_with_vfs(7)});
     EXPECT_EQ(bench.run(Attach{ask()}).state, OperationState::succeeded);
     EXPECT_EQ(bench.run(Attach{of(ask("vm2"), pf1)}).state, OperationState::succeeded);
     auto const before = bench.desired();

@@ -35,14 +35,9 @@ struct RecoverTest : testing::Test {
         }
         Bench bench(kernel, hypervisor, folder.path());
         for (auto const& pf : {pf0, other_pf}) {
-            auto spec = spec_with_vfs(3);
+            auto const spec = spec_with_vfs(3);
             auto request = ask(pf == pf0 ? "vm1" : "vm2");
             request.pf = pf;
-            if (pf == other_pf) {
-                spec.networks[0].vlan = 200;
-                spec.networks[0].prefix = IpPrefix::parse("192.168.200.0/24").value();
-                spec.networks[0].host_address = IpAddress::parse("192.168.200.3").value();
-            }
             ASSERT_EQ(bench.run(ReplacePfSpec{pf, spec}).state, OperationState::succeeded);
             auto const attached = bench.run(Attach{request});
             ASSERT_EQ(attached.state, OperationState::succeeded) << attached.problem->detail;

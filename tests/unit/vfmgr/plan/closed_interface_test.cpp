@@ -58,7 +58,7 @@ void expect_held_to_its_mac(HostView view, AttachmentSpec spec, std::string cons
 TEST(ClosedInterface, HoldsAVmToItsMacOnAnUntaggedNetwork) {
     auto spec = ask();
     spec.network = "plain";
-    expect_held_to_its_mac(host(), spec, "vfctl pf set 0000:01:00.0 --network name=plain,vlan=",
+    expect_held_to_its_mac(host(), spec, "vfctl network set plain --vlan",
                            "without a network, which leaves the host open to the VM: vfctl attach "
                            "vm1 --pf 0000:01:00.0");
     auto const tagged = plan(host(), desired(), ask()).value().attachment;

@@ -116,14 +116,14 @@ TEST_F(DriftTest, OfAListenerOfRdmaCmThatTheVmReaches) {
     auto& pf = view.kernel.pfs.at(pf_address);
     pf.info.rdma_device = "rxe0";
     pf.listeners = {{812, "rping", std::nullopt, 7174}};
-    desired.pfs[pf_address].spec.networks = {train()};
+    desired.networks["train"] = {train()};
     EXPECT_THAT(told(), IsEmpty()) << "no attachment is in it";
     attachment.spec.network = "train";
     keep();
     expect_told(
         {"rping (pid 812) listens with RDMA CM on every address of rxe0, port 7174, where VMs on "
          "network train reach it: stop it, or have it listen elsewhere"});
-    pf.listeners = {{812, "vfmgrd", train().host_address, 7174}};
+    pf.listeners = {{812, "vfmgrd", train().pfs[0].host_address, 7174}};
     EXPECT_THAT(told(), IsEmpty()) << "the responder's";
 }
 

@@ -83,7 +83,7 @@ inline Network train() {
     network.name = "train";
     network.vlan = 100;
     network.prefix = prefix("192.168.100.0/24");
-    network.host_address = ip("192.168.100.3");
+    network.pfs = {{pf_address, ip("192.168.100.3")}};
     network.mtu = 9000;
     network.rdma = RdmaMode::rxe;
     return network;
@@ -93,7 +93,7 @@ inline Network plain() {
     Network network;
     network.name = "plain";
     network.prefix = prefix("192.168.50.0/24");
-    network.host_address = ip("192.168.50.1");
+    network.pfs = {{pf_address, ip("192.168.50.1")}};
     network.rdma = RdmaMode::rxe;
     return network;
 }
@@ -101,7 +101,8 @@ inline Network plain() {
 inline DesiredState desired() {
     DesiredState state;
     state.pfs[pf_address].spec.num_vfs = 7;
-    state.pfs[pf_address].spec.networks = {train(), plain()};
+    state.networks["train"] = {train()};
+    state.networks["plain"] = {plain()};
     return state;
 }
 

@@ -126,7 +126,7 @@ TEST(PlanAttachment, RefusesAnUnknownVmPfOrNetwork) {
     EXPECT_EQ(plan(host(), desired(), ask("nobody")).error().problem, Problem::not_found);
     auto spec = ask();
     spec.network = "other";
-    EXPECT_THAT(plan(host(), desired(), spec).error().remedy, HasSubstr("train, plain"));
+    EXPECT_THAT(plan(host(), desired(), spec).error().remedy, HasSubstr("plain, train"));
     spec = ask();
     spec.pf = PciAddress{0, 9, 0, 0};
     EXPECT_EQ(plan(host(), desired(), spec).error().problem, Problem::not_found);
@@ -179,7 +179,7 @@ TEST(PlanAttachment, RefusesAVerificationThatCannotHappen) {
     view.hypervisor.vms[vm1_uuid].state = VmState::shut_off;
     EXPECT_THAT(plan(view, desired(), spec).error().detail, HasSubstr("is not running"));
     auto goal = desired();
-    goal.pfs[pf_address].spec.networks[0].rdma = RdmaMode::auto_;
+    goal.networks["train"].network.rdma = RdmaMode::auto_;
     EXPECT_THAT(plan(host(), goal, spec).error().remedy, HasSubstr("rxe"));
 }
 
@@ -303,7 +303,7 @@ TEST(PlanAttachment, APfInABondAttachesVfsWithoutANetworkOnly) {
     auto const refused = plan(bonded(host()), desired(), ask()).error();
     EXPECT_EQ(refused.problem, Problem::conflict);
     EXPECT_EQ(refused.detail,
-              "enp1s0 is part of bond0: the host can't have address 192.168.100.3 of network train "
+              "enp1s0 is part of bond0: the host can't have an address of network train "
               "on it");
     EXPECT_THAT(refused.remedy, HasSubstr("ip link set enp1s0 nomaster"));
     auto without = ask();

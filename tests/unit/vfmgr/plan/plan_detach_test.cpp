@@ -119,11 +119,10 @@ TEST(PlanDetach, LowersTheInterfacesMtuToWhatTheOtherAttachmentNeeds) {
     auto small = train();
     small.name = "small";
     small.prefix = prefix("192.168.60.0/24");
-    small.host_address = ip("192.168.60.1");
+    small.pfs = {{pf_address, ip("192.168.60.1")}};
     small.mtu = 1500;
-    auto& pf = attached.goal.pfs.at(pf_address);
-    pf.spec.networks.push_back(small);
-    pf.base = PfBase{true, 9000, false, {}};
+    attached.goal.networks["small"] = {small};
+    attached.goal.pfs.at(pf_address).base = PfBase{true, 9000, false, {}};
     auto spec = ask("vm2");
     spec.network = "small";
     attached.goal = with_attachment(attached.goal, host(), "bbbb0001", spec);

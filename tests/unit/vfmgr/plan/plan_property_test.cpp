@@ -86,13 +86,14 @@ bool mentions(std::vector<VmHostdev> const& devices, Attachment const& attachmen
 void expect_reachable(HostView const& view, DesiredState const& desired,
                       Attachment const& attachment) {
     if (!attachment.spec.network) return;
-    auto const& spec = desired.pfs.at(attachment.vf.pf).spec;
-    auto const* network = find_network(spec, *attachment.spec.network);
+    auto const carried = network_of(desired.networks, attachment);
+    RC_ASSERT(carried.has_value());
+    auto const& [network, host_address] = *carried;
     auto const* interface = find_interface(view, {attachment.vf.pf, network->vlan});
     RC_ASSERT(interface != nullptr);
     RC_ASSERT(interface->up);
     RC_ASSERT(interface->mtu >= network->mtu);
-    RC_ASSERT(std::ranges::count(interface->addresses, network->host_address) == 1);
+    RC_ASSERT(std::ranges::count(interface->addresses, host_address) == 1);
     if (!attachment.settings.mac) return;
     RC_ASSERT(std::ranges::count(interface->peers,
                                  PeerEntry{*attachment.address, attachment.settings.mac}) == 1);

@@ -69,9 +69,8 @@ TEST_F(PlanRepairTest, ClosesTheHostInEveryModeAndDoesNothingElse) {
     attachment.spec.network = "plain";
     attachment.address = ip("192.168.50.7");
     keep();
-    auto& expected = desired.pfs.at(pf_address);
-    expected.spec.networks = {plain()};
-    expected.spec.mode = PfMode::manage;
+    desired.networks["plain"] = {plain()};
+    desired.pfs.at(pf_address).spec.mode = PfMode::manage;
     InterfaceId const interface{pf_address, {}};
     auto& is = pf_now().interfaces[0];
     is.addresses = is.filtered = {ip("192.168.50.1")};
@@ -235,7 +234,7 @@ TEST_F(PlanRepairTest, OneThatCantBeHelpedKeepsNoOtherBack) {
 }
 
 TEST_F(PlanRepairTest, PutsTheHostsInterfaceBack) {
-    spec().networks = {train()};
+    desired.networks["train"] = {train()};
     attachment.spec.network = "train";
     attachment.address = ip("192.168.100.17");
     keep();

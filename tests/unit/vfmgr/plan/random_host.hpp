@@ -91,31 +91,27 @@ inline VfSpec any_settings(int percent) {
     return settings;
 }
 
-inline Network make_network(char const* name, std::optional<std::uint16_t> vlan,
-                            std::string const& prefix, std::uint64_t host, std::uint32_t mtu) {
-    Network network;
-    network.name = name;
-    network.vlan = vlan;
-    network.prefix = IpPrefix::parse(prefix).value();
-    network.host_address = network.prefix.host(host).value();
-    network.mtu = mtu;
+// `percent`: how many of the host's PFs carry it.
+inline void add_network(World& world, Network network, int percent) {
     network.rdma = chance(60) ? RdmaMode::rxe : RdmaMode::auto_;
-    return network;
+    if (chance(20))
+        network.ranges = {Range<IpAddress>{network.prefix.address, network.prefix.last()}};
+    for (auto const& [pci, pf] : world.view.kernel.pfs) {
+        if (!chance(percent) || (network.vlan && pf.info.link_layer == LinkLayer::infiniband))
+            continue;
+        auto host = network.prefix.address;
+        host.octets[3] = static_cast<std::uint8_t>(host.octets[3] + pci.bus);
+        network.pfs.push_back({pci, host});
+    }
+    world.desired.networks[network.name] = {network};
 }
-// `tiny` has one address for a VM, and sometimes shares the VLAN of `train`.
-inline std::vector<Network> any_networks(PciAddress const& pf) {
-    std::vector<Network> networks;
-    int const own = pf.bus;
-    if (chance(80))
-        networks.push_back(
-            make_network("train", 100, fmt::format("192.168.{}.0/24", 100 + own), 3, 9000));
-    if (chance(50))
-        networks.push_back(
-            make_network("plain", {}, fmt::format("192.168.{}.0/24", 50 + own), 1, 1500));
-    if (chance(40))
-        networks.push_back(make_network("tiny", chance(50) ? 100 : 200,
-                                        fmt::format("192.168.{}.0/30", 60 + own), 1, 1500));
-    return networks;
+// `tiny` has one address for a VM, or none, and sometimes shares the VLAN of `train`.
+inline void add_networks(World& world) {
+    auto const prefix = [](char const* text) { return IpPrefix::parse(text).value(); };
+    add_network(world, {"train", 100, prefix("192.168.101.0/24"), {}, 9000}, 80);
+    add_network(world, {"plain", {}, prefix("192.168.51.0/24"), {}, 1500}, 50);
+    std::uint16_t const vlan = chance(50) ? 100 : 200;
+    add_network(world, {"tiny", vlan, prefix("192.168.61.0/30"), {}, 1500}, 40);
 }
 
 inline void any_interfaces(PfState& pf) {
@@ -124,7 +120,7 @@ inline void any_interfaces(PfState& pf) {
     untagged.mtu = pf.info.mtu = chance(30) ? 9000 : 1500;
     if (chance(20))
         untagged.addresses.push_back(
-            IpAddress::parse(fmt::format("192.168.{}.1", 50 + pf.info.pci.bus)).value());
+            IpAddress::parse(fmt::format("192.168.51.{}", pf.info.pci.bus)).value());
     // A VLAN device that an admin made.
     if (!chance(25)) return;
     HostInterface theirs;
@@ -134,7 +130,7 @@ inline void any_interfaces(PfState& pf) {
     theirs.mtu = chance(50) ? untagged.mtu : 1400;
     if (chance(30))
         theirs.addresses.push_back(
-            IpAddress::parse(fmt::format("192.168.{}.3", 100 + pf.info.pci.bus)).value());
+            IpAddress::parse(fmt::format("192.168.101.{}", pf.info.pci.bus)).value());
     for (auto const& address : theirs.addresses) theirs.prefixes.push_back({address, 32});
     pf.interfaces.push_back(std::move(theirs));
 }
@@ -178,10 +174,7 @@ inline void add_pf(World& world, PciAddress const& pci) {
     if (chance(2)) return;
     auto& desired_pf = world.desired.pfs[pci];
     desired_pf.spec = {chance(98) ? PfMode::manage : PfMode::observe, maybe(80, count),
-                       any_networks(pci), maybe(15, std::string("vfio-pci"))};
-    if (model.link_layer == LinkLayer::infiniband)
-        std::erase_if(desired_pf.spec.networks,
-                      [](Network const& one) { return one.vlan.has_value(); });
+                       maybe(15, std::string("vfio-pci"))};
 }
 
 inline void add_vm(World& world, std::string const& uuid) {
@@ -211,10 +204,10 @@ inline AttachmentSpec any_attachment(World const& world) {
     if (spec.vm.size() == 1) spec.vm = "vm" + spec.vm;
     spec.pf = any_pf(world);
     spec.vf = maybe(8, static_cast<std::uint16_t>(below(8)));
-    auto const desired_pf = world.desired.pfs.find(spec.pf);
-    if (desired_pf != world.desired.pfs.end() && !desired_pf->second.spec.networks.empty() &&
-        chance(70))
-        spec.network = one_of(desired_pf->second.spec.networks).name;
+    std::vector<std::string> carried;
+    for (auto const& [name, each] : world.desired.networks)
+        if (host_address_on(each.network, spec.pf)) carried.push_back(name);
+    if (!carried.empty() && chance(70)) spec.network = one_of(carried);
     if (chance(3)) spec.network = "nowhere";
     if (spec.network && chance(15))
         spec.address = IpAddress::parse(fmt::format("192.168.101.{}", below(7))).value();
@@ -248,6 +241,7 @@ inline World quiet_world() {
     World world;
     for (auto const& pci : pf_addresses)
         if (pci == pf_addresses.front() || chance(30)) add_pf(world, pci);
+    add_networks(world);
     for (auto const& uuid : uuids) add_vm(world, uuid);
     for (int attachment = 0, attachments = 1 + below(5); attachment < attachments; ++attachment)
         attach(world, fmt::format("aaaa000{}", attachment));
@@ -298,8 +292,6 @@ inline std::pair<PciAddress, PfSpec> any_pf_spec(World const& world) {
     spec.mode = chance(15) ? PfMode::observe : PfMode::manage;
     if (chance(60)) spec.num_vfs = maybe(90, static_cast<std::uint16_t>(below(9)));
     if (chance(25)) spec.vf_driver = "vfio-pci";
-    if (chance(20)) spec.networks = any_networks(pf);
-    if (chance(5) && !spec.networks.empty()) spec.networks.front().mtu = 2000;
     return {pf, spec};
 }
 

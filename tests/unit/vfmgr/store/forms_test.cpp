@@ -31,7 +31,7 @@ TEST_F(FormsTest, EachIsKept) {
     static_cast<void>(open());
     for (int each = 1; each <= form(); ++each)
         EXPECT_TRUE(exists(forms / fmt::format("form-{}.sql", each))) << each;
-    EXPECT_EQ(form(), 10) << "say so in INSTANTIATE_TEST_SUITE_P";
+    EXPECT_EQ(form(), 11) << "say so in INSTANTIATE_TEST_SUITE_P";
 }
 
 TEST_P(FormsTest, LosesNoSpec) {
@@ -40,6 +40,7 @@ TEST_P(FormsTest, LosesNoSpec) {
     auto pf = test::desired_pf(3);
     pf.spec.vf_driver = "vfio-pci";
     EXPECT_EQ(state.pfs, (std::map<PciAddress, DesiredPf>{{test::pf, pf}}));
+    EXPECT_EQ(state.networks, (Networks{{"train", {test::network(), 3}}}));
     auto leaving = test::attachment(2);
     leaving.state = AttachmentState::detaching;
     EXPECT_EQ(state.attachments.size(), 2U);
@@ -97,6 +98,32 @@ TEST_P(FormsTest, CanDoWhatCameLater) {
     EXPECT_EQ(store.load()->identities.at(test::pf), PfIdentity{});
 }
 
+// Form 10 and those before it have networks by PF.
+TEST_F(FormsTest, NetworksOfOneNameBecomeSeveral) {
+    restore(10);
+    execute(R"sql(INSERT INTO pfs VALUES ('0000:02:00.0', '{"base": null, "revision": 4, "spec": {
+        "mode": "manage", "networks": [{"host_address": "192.168.200.1", "mtu": 1500,
+        "name": "train", "prefix": "192.168.200.0/24", "rdma": "auto", "dscp": 26}]}}'))sql");
+    execute(
+        "UPDATE attachments SET document = json_set(document, '$.vf.pf', '0000:02:00.0', "
+        "'$.spec.pf', '0000:02:00.0') WHERE id = '00000002'");
+    execute(
+        "UPDATE quarantine SET pf = '0000:02:00.0', document = json_set(document, '$.vf.pf', "
+        "'0000:02:00.0', '$.attachment.vf.pf', '0000:02:00.0')");
+    auto const state = open().load().value();
+    PciAddress const second{0, 2, 0, 0};
+    Network moved;
+    moved.name = "train-0000-02-00-0";
+    moved.prefix = IpPrefix::parse("192.168.200.0/24").value();
+    moved.dscp = 26;
+    moved.pfs = {{second, IpAddress::parse("192.168.200.1").value()}};
+    EXPECT_EQ(state.networks,
+              (Networks{{"train", {test::network(), 3}}, {moved.name, {moved, 4}}}));
+    EXPECT_EQ(state.attachments.at("00000001").spec.network, "train");
+    EXPECT_EQ(state.attachments.at("00000002").spec.network, moved.name);
+    EXPECT_EQ(state.quarantine.at({second, 5}).attachment.spec.network, moved.name);
+}
+
 // As form 6 stores them, for attachments without anything else; and as form 7 stores them.
 TEST_F(FormsTest, CertificatesAreFoundByTheirAttachment) {
     restore(6);
@@ -140,10 +167,10 @@ TEST_F(FormsTest, CutsWhatEarlierAuditsHold) {
     EXPECT_FALSE(kept[2].refused);
 }
 
-INSTANTIATE_TEST_SUITE_P(Form, FormsTest, testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10));
+INSTANTIATE_TEST_SUITE_P(Form, FormsTest, testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
 
 class LaterFormsTest : public FormsTest {};
-INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest, testing::Values(2, 3, 4, 5, 6, 7, 8, 9, 10));
+INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest, testing::Values(2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
 
 TEST_P(LaterFormsTest, KeepTokensAndHistory) {
     restore(GetParam());

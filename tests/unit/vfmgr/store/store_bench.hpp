@@ -28,14 +28,13 @@ inline Network network() {
     value.name = "train";
     value.vlan = 100;
     value.prefix = IpPrefix::parse("192.168.100.0/24").value();
-    value.host_address = IpAddress::parse("192.168.100.1").value();
+    value.pfs = {{pf, IpAddress::parse("192.168.100.1").value()}};
     return value;
 }
 
 inline DesiredPf desired_pf(std::uint64_t revision = 1) {
     DesiredPf value;
     value.spec.num_vfs = 7;
-    value.spec.networks = {network()};
     value.revision = revision;
     value.base = PfBase{true, 1500, false, {IpAddress::parse("fe80::1").value()}};
     return value;

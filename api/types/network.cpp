@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/types/network.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/types/json.hpp"
+
+namespace vfmgr {
+namespace {
+
+constexpr std::size_t ranges_max = 64;
+constexpr std::size_t pfs_max = 64;
+
+// Accepts a unicast address, except loopback and the unspecified address.
+bool can_be_a_hosts(IpAddress const& address) {
+    auto const first = address.octets[0];
+    if (address.family == IpAddress::Family::v4) return first != 0 && first != 127 && first < 224;
+    auto const below_two = IpPrefix{{IpAddress::Family::v6, {}}, 127};  // :: and ::1
+    return first != 0xff && !below_two.contains(address);
+}
+
+bool is_its_own(IpPrefix const& prefix, IpAddress const& address) {
+    unsigned const host_bits = address.bits() - std::min<unsigned>(prefix.length, address.bits());
+    return host_bits > 1 && address == prefix.address;
+}
+
+void check_host_address(JsonReader& reader, IpPrefix const& prefix, NetworkPf const& on,
+                        std::string const& at) {
+    auto const& address = on.host_address;
+    if (!prefix.contains(address))
+        reader.complain(at, "must be inside the prefix " + to_string(prefix));
+    else if (!can_be_a_hosts(address))
+        reader.complain(at, "must be a unicast address, not loopback");
+    else if (is_its_own(prefix, address))
+        reader.complain(at, "must not be the network's own address");
+    else if (address == prefix.broadcast())
+        reader.complain(at, "must not be the prefix's broadcast address");
+}
+
+// The host's addresses are told apart by their PF: one address on two of them would be ambiguous.
+void check_pfs(JsonReader& reader, Network const& network) {
+    auto const& pfs = network.pfs;
+    for (std::size_t later = 0; later < pfs.size(); ++later) {
+        auto const at = fmt::format("pfs/{}", later);
+        check_host_address(reader, network.prefix, pfs[later], at + "/host_address");
+        for (std::size_t earlier = 0; earlier < later; ++earlier) {
+            if (pfs[earlier].pf == pfs[later].pf)
+                reader.complain(at + "/pf", fmt::format("is already in pfs/{}", earlier));
+            if (pfs[earlier].host_address == pfs[later].host_address)
+                reader.complain(at + "/host_address",
+                                fmt::format("is already that of pfs/{}", earlier));
+        }
+    }
+}
+
+void check_ranges(JsonReader& reader, Network const& network) {
+    auto const& ranges = network.ranges;
+    for (std::size_t later = 0; later < ranges.size(); ++later) {
+        auto const& range = ranges[later];
+        auto const at = fmt::format("ranges/{}", later);
+        if (!network.prefix.contains(range.first) || !network.prefix.contains(range.last))
+            reader.complain(at, "must be inside the prefix " + to_string(network.prefix));
+        for (std::size_t earlier = 0; earlier < later; ++earlier)
+            if (ranges[earlier].overlaps(range))
+                reader.complain(at, fmt::format("overlaps {}", to_string(ranges[earlier])));
+    }
+}
+
+}  // namespace
+
+template <class F, Of<NetworkPf> V>
+void fields(F& f, V& on) {
+    f.value("pf", on.pf);
+    f.value("host_address", on.host_address);
+}
+
+template <class F, Of<Network> V>
+void fields(F& f, V& network) {
+    f.own_name(network.name);
+    f.maybe("vlan", network.vlan);
+    f.value("prefix", network.prefix);
+    f.defaulted("ranges", network.ranges);
+    f.defaulted("mtu", network.mtu);
+    f.defaulted("rdma", network.rdma);
+    f.maybe("dscp", network.dscp);
+    f.defaulted("pfs", network.pfs);
+}
+
+bool can_be_a_networks(std::string_view name) {
+    constexpr std::size_t length_max = 32;
+    auto const allowed = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+    };
+    return !name.empty() && name.size() <= length_max && std::ranges::all_of(name, allowed);
+}
+
+IpAddress const* host_address_on(Network const& network, PciAddress const& pf) {
+    auto const found = std::ranges::find(network.pfs, pf, &NetworkPf::pf);
+    return found == network.pfs.end() ? nullptr : &found->host_address;
+}
+
+bool can_be_a_vms(Network const& network, IpAddress const& address) {
+    auto const& prefix = network.prefix;
+    return prefix.contains(address) && address != prefix.address && address != prefix.broadcast() &&
+           std::ranges::find(network.pfs, address, &NetworkPf::host_address) == network.pfs.end();
+}
+
+void check(JsonReader& reader, Network const& network) {
+    if (!network.name.empty() && !can_be_a_networks(network.name))
+        reader.complain("name", rule_of_network_names);
+    if (network.vlan && (*network.vlan < 1 || *network.vlan > 4094))
+        reader.complain("vlan", "must be from 1 to 4094; leave it out for untagged");
+    if (network.mtu < network_mtu_min || network.mtu > network_mtu_max)
+        reader.complain("mtu", "must be from 1280 to 9216 bytes");
+    if (network.dscp.value_or(0) > dscp_max)
+        reader.complain("dscp", "must be from 0 to 63; leave it out for best effort");
+    if (network.ranges.size() > ranges_max)
+        reader.complain("ranges", fmt::format("must be at most {}", ranges_max));
+    if (network.pfs.size() > pfs_max)
+        reader.complain("pfs", fmt::format("must be at most {}", pfs_max));
+    if (!reader.clean()) return;
+    check_ranges(reader, network);
+    check_pfs(reader, network);
+}
+
+template struct Json<Network>;
+
+}  // namespace vfmgr

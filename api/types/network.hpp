@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A network of this host: a subnet that VMs join over VFs, and the host's own address in it on each
+// PF that carries it, from which the host proves RDMA. Values; any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/types/addresses.hpp"
+#include "api/types/enum_names.hpp"
+#include "api/types/json_fwd.hpp"
+#include "api/types/range.hpp"
+
+namespace vfmgr {
+
+enum class RdmaMode { auto_, rxe, none };
+
+inline constexpr std::uint8_t dscp_max = 63;
+inline constexpr std::uint32_t network_mtu_min = 1280;
+inline constexpr std::uint32_t network_mtu_max = 9216;
+
+// A PF that carries the network: a rail.
+struct NetworkPf {
+    PciAddress pf;
+    IpAddress host_address;  // the responder's on this PF, inside the prefix
+    bool operator==(NetworkPf const&) const = default;
+};
+
+struct Network {
+    std::string name;                   // unique on the host; [a-z0-9-], at most 32
+    std::optional<std::uint16_t> vlan;  // 1..4094; absent: untagged
+    IpPrefix prefix;
+    std::vector<Range<IpAddress>>
+        ranges;                       // of the addresses chosen for VMs; empty: all of the prefix
+    std::uint32_t mtu = 1500;         // bytes, 1280..9216
+    RdmaMode rdma = RdmaMode::auto_;  // auto: hardware only; rxe: SoftRoCE allowed
+    // DSCP of the RoCE packets, 0..63, so that a test uses the traffic class that the network's
+    // switches reserve for RDMA. Absent: 0, best effort.
+    std::optional<std::uint8_t> dscp{};
+    std::vector<NetworkPf> pfs{};
+    bool operator==(Network const&) const = default;
+};
+
+// Accepts [a-z0-9-], at most 32.
+[[nodiscard]] bool can_be_a_networks(std::string_view name);
+inline constexpr char const* rule_of_network_names = "must be 1 to 32 of a-z, 0-9 and '-'";
+
+// Returns the host's address in the network on that PF; nullptr: the PF does not carry it.
+[[nodiscard]] IpAddress const* host_address_on(Network const& network, PciAddress const& pf);
+// True for an address that a VM can have: inside the prefix, neither its first nor its broadcast
+// address, and none of the host's own.
+[[nodiscard]] bool can_be_a_vms(Network const& network, IpAddress const& address);
+
+extern template struct Json<Network>;
+
+}  // namespace vfmgr
