@@ -57,9 +57,9 @@ std::vector<Route> all_routes(Answerers const& answerers, Clock& clock) {
     std::vector<Route> all;
     for (auto& routes :
          {root_routes(), host_routes(checks), pf_routes(engine), firmware_routes(engine, firmware),
-          network_routes(), vm_routes(), rdma_link_routes(engine), attachment_routes(engine),
-          interop_routes(interop), operation_routes(engine), token_routes(engine, clock),
-          audit_routes(engine)})
+          network_routes(), pool_routes(), vm_routes(), rdma_link_routes(engine),
+          attachment_routes(engine), interop_routes(interop), operation_routes(engine),
+          token_routes(engine, clock), audit_routes(engine)})
         all.insert(all.end(), routes.begin(), routes.end());
     return all;
 }

@@ -12,17 +12,26 @@ namespace vfmgr {
 template <class F, Of<AttachmentSpec> V>
 void fields(F& f, V& spec) {
     f.value("vm", spec.vm);
-    f.value("pf", spec.pf);
+    f.maybe("pf", spec.pf);
     f.maybe("vf", spec.vf);
     f.maybe("network", spec.network);
     f.maybe("address", spec.address);
     f.defaulted("settings", spec.settings);
     f.defaulted("best_effort", spec.best_effort);
     f.defaulted("persistence", spec.persistence);
-    f.defaulted("verify", spec.verify);
+    f.maybe("verify", spec.verify);
     f.defaulted("verify_timeout_seconds", spec.verify_timeout_seconds);
-    f.defaulted("verify_profile", spec.verify_profile);
+    f.maybe("verify_profile", spec.verify_profile);
     f.defaulted("verify_every_seconds", spec.verify_every_seconds);
+    f.maybe("pool", spec.pool);
+    f.maybe("reservation", spec.reservation);
+}
+
+template <class F, Of<Candidate> V>
+void fields(F& f, V& candidate) {
+    f.value("pf", candidate.pf);
+    f.value("chosen", candidate.chosen);
+    f.value("reason", candidate.reason);
 }
 
 namespace {
@@ -45,9 +54,18 @@ void check_best_effort(JsonReader& reader, std::vector<std::string> const& names
     }
 }
 
+void check_pf(JsonReader& reader, AttachmentSpec const& spec) {
+    if (!spec.pf && !spec.network && !spec.pool && !spec.reservation)
+        reader.complain("pf", "is required, or a network, a pool or a reservation");
+    if (spec.vf && !spec.pf) reader.complain("vf", "requires the PF that it is of");
+    if (spec.pool && spec.reservation)
+        reader.complain("pool", "is the reservation's; leave it out");
+}
+
+// A pool or reservation may have a network.
 void check_network(JsonReader& reader, AttachmentSpec const& spec) {
-    if (spec.network) return;
-    if (spec.verify != VerifyMode::none)
+    if (spec.network || spec.pool || spec.reservation) return;
+    if (spec.verify.value_or(VerifyMode::none) != VerifyMode::none)
         reader.complain("verify", "requires a network: RDMA is proved over an address in it");
     if (spec.verify_every_seconds > 0)
         reader.complain("verify_every_seconds",
@@ -77,6 +95,7 @@ void fields(F& f, V& attachment) {
     f.value("created_at", attachment.created_at);
     f.nullable("operation", attachment.operation);
     f.nullable("requested_by", attachment.requested_by);
+    f.defaulted("candidates", attachment.candidates);
 }
 
 bool is_attachment_id(std::string_view text) {
@@ -91,12 +110,15 @@ void check(JsonReader& reader, AttachmentSpec const& spec) {
     constexpr std::size_t vm_characters_max = 128;
     if (reader.clean()) {
         if (spec.vm.empty()) reader.complain("vm", "must name a VM, by name or UUID");
+        check_pf(reader, spec);
         check_network(reader, spec);
         check_best_effort(reader, spec.best_effort);
     }
     check_text(reader, "vm", spec.vm, vm_characters_max);
-    if (spec.network && !can_be_a_networks(*spec.network))
-        reader.complain("network", rule_of_network_names);
+    for (auto const& [key, name] : {std::pair{"network", &spec.network},
+                                    {"pool", &spec.pool},
+                                    {"reservation", &spec.reservation}})
+        if (*name && !can_be_a_networks(**name)) reader.complain(key, rule_of_network_names);
     if (spec.verify_timeout_seconds < 5 || spec.verify_timeout_seconds > 3600)
         reader.complain("verify_timeout_seconds", "must be from 5 to 3600");
     auto const every = spec.verify_every_seconds;

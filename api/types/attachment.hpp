@@ -23,27 +23,39 @@ enum class Persistence { auto_, live, config };
 // background: verified when the guest reports; the attachment stands meanwhile.
 enum class VerifyMode { none, background, required };
 
+// A request. What it leaves out comes from its pool, or is chosen: the PF too, if it names a
+// network, a pool or a reservation.
 struct AttachmentSpec {
     std::string vm;  // name or UUID
-    PciAddress pf;
-    std::optional<std::uint16_t> vf;  // absent: any free VF
+    std::optional<PciAddress> pf;
+    std::optional<std::uint16_t> vf;  // of `pf`; absent: any free VF
     std::optional<std::string> network;
     std::optional<IpAddress> address;  // absent with a network: its first free address
     VfSpec settings;
     std::vector<std::string> best_effort;  // members of settings that the driver may refuse
     Persistence persistence = Persistence::auto_;
-    VerifyMode verify = VerifyMode::none;
+    std::optional<VerifyMode> verify;  // absent: the pool's, or none
     std::uint32_t verify_timeout_seconds = 120;
-    Profile verify_profile = Profile::default_;
+    std::optional<Profile> verify_profile;   // absent: the pool's, or default
     std::uint32_t verify_every_seconds = 0;  // from the start of the last run; 0: never
+    std::optional<std::string> pool{};
+    std::optional<std::string> reservation{};  // takes one of its VFs
     bool operator==(AttachmentSpec const&) const = default;
+};
+
+// A PF that was considered for a request without one.
+struct Candidate {
+    PciAddress pf;
+    bool chosen = false;
+    std::string reason;  // "has 5 free VFs", "all 7 VFs of enp1s0 are in use"
+    bool operator==(Candidate const&) const = default;
 };
 
 enum class AttachmentState { attaching, attached, detaching };
 
 struct Attachment {
     std::string id;       // 8 hex digits; the libvirt alias is ua-vfmgr-<id>
-    AttachmentSpec spec;  // as requested
+    AttachmentSpec spec;  // as requested, with what its pool and reservation add
     VfId vf;
     PciAddress vf_pci;                // the VF's address at attach time; the VM's XML names it
     std::string driver = "vfio-pci";  // the VF's driver for the VM: vfio-pci or a variant
@@ -60,6 +72,7 @@ struct Attachment {
     // Absent: from an older vfmgrd that did not record it, or from a dry run.
     std::optional<std::string> operation{};     // the attach; leaves the store after 30 days
     std::optional<std::string> requested_by{};  // uid:0, token:<id>
+    std::vector<Candidate> candidates{};        // none: the request named the PF
     bool operator==(Attachment const&) const = default;
 };
 

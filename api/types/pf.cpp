@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "api/types/json.hpp"
+#include "api/types/text.hpp"
 
 namespace vfmgr {
 namespace {
@@ -89,7 +90,43 @@ bool can_be_a_drivers(std::string_view name) {
     return !name.empty() && name.size() <= length_max && std::ranges::all_of(name, allowed);
 }
 
+std::optional<std::uint16_t> hex_of(std::string_view text) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    if (text.size() != 4) return std::nullopt;
+    unsigned value = 0;
+    for (char const c : text) {
+        auto const digit = digits.find(c);
+        if (digit == std::string_view::npos) return std::nullopt;
+        value = value * 16 + static_cast<unsigned>(digit);
+    }
+    return static_cast<std::uint16_t>(value);
+}
+
+// A label's key or value: what Kubernetes allows without a prefix.
+bool can_be_a_labels(std::string_view text) {
+    constexpr std::size_t length_max = 63;
+    auto const allowed = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
+    };
+    return !text.empty() && text.size() <= length_max && std::ranges::all_of(text, allowed);
+}
+
 }  // namespace
+
+Result<PciIds> PciIds::parse(std::string_view text) {
+    auto const colon = text.find(':');
+    auto const vendor = hex_of(text.substr(0, colon));
+    auto const device =
+        colon == std::string_view::npos ? std::nullopt : hex_of(text.substr(colon + 1));
+    if (vendor && device) return PciIds{*vendor, *device};
+    return fail(Problem::invalid_request,
+                fmt::format("{} is not VENDOR:DEVICE such as 15b3:101d", quoted(text)),
+                "lspci -n shows them: four hexadecimal digits each");
+}
+
+std::string to_string(PciIds const& ids) {
+    return fmt::format("{:04x}:{:04x}", ids.vendor, ids.device);
+}
 
 template <class F, Of<VfioVariant> V>
 void fields(F& f, V& variant) {
@@ -118,6 +155,8 @@ void fields(F& f, V& pf) {
     f.nullable("vfio_variant", pf.vfio_variant);
     f.nullable("eswitch_mode", pf.eswitch_mode);
     f.defaulted("identity", pf.identity);
+    f.nullable("pci_ids", pf.pci_ids);
+    f.nullable("pcie_root", pf.pcie_root);
 }
 
 template <class F, Of<PfSpec> V>
@@ -125,6 +164,7 @@ void fields(F& f, V& spec) {
     f.defaulted("mode", spec.mode);
     f.maybe("num_vfs", spec.num_vfs);
     f.maybe("vf_driver", spec.vf_driver);
+    f.defaulted("labels", spec.labels);
 }
 
 std::string display_name(PfInfo const& pf) {
@@ -134,6 +174,13 @@ std::string display_name(PfInfo const& pf) {
 void check(JsonReader& reader, PfSpec const& spec) {
     if (spec.vf_driver && !can_be_a_drivers(*spec.vf_driver))
         reader.complain("vf_driver", "must be a driver's name as in /sys/bus/pci/drivers");
+    constexpr std::size_t labels_max = 64;
+    if (spec.labels.size() > labels_max)
+        reader.complain("labels", fmt::format("must be at most {}", labels_max));
+    for (auto const& [key, value] : spec.labels)
+        if (!can_be_a_labels(key) || !can_be_a_labels(value))
+            reader.complain("labels/" + pointer_token(key),
+                            "must be 1 to 63 letters, digits, '-', '_' and '.', and so its value");
 }
 
 template struct Json<PfInfo>;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,6 +41,16 @@ extern template struct Json<PfIdentity>;
 
 // PfInfo: the observed state of a PF. PfSpec: its desired state. Values.
 
+// A PF's vendor and device ID: "8086:1521".
+struct PciIds {
+    std::uint16_t vendor = 0;
+    std::uint16_t device = 0;
+
+    [[nodiscard]] static Result<PciIds> parse(std::string_view text);
+    auto operator<=>(PciIds const&) const = default;
+};
+[[nodiscard]] std::string to_string(PciIds const& ids);
+
 // How the NIC forwards between its VFs (devlink's eswitch mode). In switchdev mode each VF has a
 // representor netdev on the host, and VLANs, rates and trust are set elsewhere.
 enum class EswitchMode { legacy, switchdev };
@@ -72,6 +83,8 @@ struct PfInfo {
     std::optional<VfioVariant> vfio_variant{};  // for its VFs; absent: vfio-pci, or no VFs
     std::optional<EswitchMode> eswitch_mode{};  // absent: the driver has no such switch
     PfIdentity identity{};                      // as read now
+    std::optional<PciIds> pci_ids{};            // vendor and device
+    std::optional<std::string> pcie_root{};     // "pci0000:3a", as in /sys/devices
     bool operator==(PfInfo const&) const = default;
 };
 
@@ -86,6 +99,7 @@ struct PfSpec {
     std::optional<std::uint16_t> num_vfs;
     // Driver of free VFs, as in /sys/bus/pci/drivers; absent: none is bound.
     std::optional<std::string> vf_driver{};
+    std::map<std::string, std::string> labels{};  // for pools to select by, such as rail=0
     bool operator==(PfSpec const&) const = default;
 };
 

@@ -75,12 +75,15 @@ Result<bool> parse_on_off(std::string_view option, std::string_view text) {
                 "see vfctl attach --help");
 }
 
-Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments, PciAddress const& pf) {
+Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments,
+                                       std::optional<PciAddress> const& pf) {
     AttachmentSpec spec;
     spec.vm = arguments.vm;
     spec.pf = pf;
     spec.vf = arguments.vf;
     if (!arguments.network.empty()) spec.network = arguments.network;
+    if (!arguments.pool.empty()) spec.pool = arguments.pool;
+    if (!arguments.reservation.empty()) spec.reservation = arguments.reservation;
     VFMGR_CHECK(read(arguments.address, IpAddress::parse, spec.address));
     VFMGR_TRY(spec.settings, settings_of(arguments));
     spec.best_effort = arguments.best_effort;

@@ -17,6 +17,8 @@ struct AttachArguments {
     std::string pf;
     std::optional<std::uint16_t> vf;
     std::string network;
+    std::string pool;
+    std::string reservation;
     std::string address;
     std::string mac;
     std::string vlan;  // ID[:QOS[:PROTO]]
@@ -38,9 +40,9 @@ struct AttachArguments {
     std::optional<std::uint32_t> verify_every_seconds;
 };
 
-// The caller resolves `pf`, which may be a name.
+// The caller resolves the PF, which may be a name; nullopt: none is given.
 [[nodiscard]] Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments,
-                                                     PciAddress const& pf);
+                                                     std::optional<PciAddress> const& pf);
 
 [[nodiscard]] Result<Vlan> parse_vlan(std::string_view text);
 [[nodiscard]] Result<bool> parse_on_off(std::string_view option, std::string_view text);

@@ -40,8 +40,11 @@ Result<void> print_attachment(Connection const& connection, Options const& optio
 
 Result<void> attach(Options const& options, AttachArguments const& arguments) {
     VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const pci, resolve_pf(connection, arguments.pf));
-    VFMGR_TRY(AttachmentSpec const spec, attachment_spec(arguments, pci));
+    std::optional<PciAddress> pf;
+    if (!arguments.pf.empty()) {
+        VFMGR_TRY(pf, resolve_pf(connection, arguments.pf));
+    }
+    VFMGR_TRY(AttachmentSpec const spec, attachment_spec(arguments, pf));
     ApiRequest request{.method = "POST", .path = "/v1/attachments", .body = json(spec).dump()};
     if (auto key = random_key(); !options.dry_run && !key.empty())
         request.headers["idempotency-key"] = std::move(key);
@@ -182,10 +185,15 @@ void add_attach(CLI::App& app, Session& session) {
         add_command(app, session, "attach", "attach a VF to a VM; --verify proves RDMA over it",
                     attach, AttachArguments{});
     command->add_option("VM", arguments.vm, "name or UUID")->required();
-    command->add_option("--pf", arguments.pf, "PCI address or netdev")->required();
+    command->add_option("--pf", arguments.pf,
+                        "PCI address or netdev (default: the best one for the network, pool or "
+                        "reservation)");
+    command->add_option("--pool", arguments.pool, "pool that the VF is of");
+    command->add_option("--reservation", arguments.reservation,
+                        "reservation that keeps the VF until now");
     command->add_option("--vf", arguments.vf, "number of the VF (default: any free one)");
     command->add_option("--network", arguments.network,
-                        "network of the PF that gives the VF its address");
+                        "network that the VF joins, with an address in it");
     command->add_option("--address", arguments.address,
                         "address of the VF in the network (default: the first free one)");
     add_settings(*command, arguments);

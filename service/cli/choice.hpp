@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "api/types/enum_names.hpp"
 #include "api/types/problem.hpp"
@@ -24,5 +27,9 @@ template <class E>
 // Parses all of `text` as a number from `low` to `high`; `what` is for the error's detail.
 [[nodiscard]] Result<std::uint32_t> number(std::string_view what, std::string_view text,
                                            std::uint32_t low, std::uint32_t high);
+
+// Parses "KEY=VALUE", each key once; "none" alone: no labels.
+[[nodiscard]] Result<std::map<std::string, std::string>> labels_of(
+    std::vector<std::string> const& texts);
 
 }  // namespace vfmgr

@@ -92,6 +92,9 @@ int run_vfctl(std::vector<std::string> arguments) {
     add_pf_commands(app, session);
     add_firmware_commands(app, session);
     add_network_commands(app, session);
+    add_pool_commands(app, session);
+    add_reservation_commands(app, session);
+    add_identity_commands(app, session);
     add_vf_commands(app, session);
     add_attachment_commands(app, session);
     add_interop_commands(app, session);

@@ -16,11 +16,14 @@
 #include "api/types/check.hpp"
 #include "api/types/daemon.hpp"
 #include "api/types/firmware.hpp"
+#include "api/types/identities.hpp"
 #include "api/types/json.hpp"
 #include "api/types/network.hpp"
 #include "api/types/operation.hpp"
 #include "api/types/pf_state.hpp"
+#include "api/types/pool.hpp"
 #include "api/types/rdma.hpp"
+#include "api/types/reservation.hpp"
 #include "api/types/vm_info.hpp"
 
 namespace vfmgr {
@@ -149,7 +152,10 @@ template Result<CheckReport> value_of(http::Response const&);
 template Result<DryRun> value_of(http::Response const&);
 template Result<FirmwareView> value_of(http::Response const&);
 template Result<InteropWindow> value_of(http::Response const&);
+template Result<Identities> value_of(http::Response const&);
 template Result<Network> value_of(http::Response const&);
+template Result<Pool> value_of(http::Response const&);
+template Result<Reservation> value_of(http::Response const&);
 template Result<NewTokenView> value_of(http::Response const&);
 template Result<Operation> value_of(http::Response const&);
 template Result<PfView> value_of(http::Response const&);
@@ -158,6 +164,8 @@ template Result<ItemList<AuditEntry>> value_of(http::Response const&);
 template Result<ItemList<FirmwareView>> value_of(http::Response const&);
 template Result<ItemList<HistoryEvent>> value_of(http::Response const&);
 template Result<ItemList<Network>> value_of(http::Response const&);
+template Result<ItemList<Pool>> value_of(http::Response const&);
+template Result<ItemList<Reservation>> value_of(http::Response const&);
 template Result<ItemList<Operation>> value_of(http::Response const&);
 template Result<ItemList<PfView>> value_of(http::Response const&);
 template Result<ItemList<RdmaLink>> value_of(http::Response const&);

@@ -22,6 +22,7 @@ struct SetArguments {
     std::optional<std::uint16_t> num_vfs;
     std::string mode;
     std::optional<std::string> vf_driver;
+    std::vector<std::string> labels;
 };
 
 Result<void> list_pfs(Options const& options) {
@@ -38,6 +39,9 @@ Result<void> show_pf(Options const& options, std::string const& name) {
 
 Result<PfEdit> edit_of(SetArguments const& arguments) {
     PfEdit desired{arguments.num_vfs, {}, arguments.vf_driver};
+    if (!arguments.labels.empty()) {
+        VFMGR_TRY(desired.labels, labels_of(arguments.labels));
+    }
     if (arguments.mode.empty()) return desired;
     VFMGR_TRY(desired.mode,
               parse_choice<PfMode>("mode", arguments.mode, "see vfctl pf set --help"));
@@ -141,6 +145,12 @@ void add_set(CLI::App& pf, Session& session) {
         ->add_option("--vf-driver", arguments.vf_driver,
                      "driver for unused VFs; none: new VFs get no driver")
         ->excludes(file);
+    command
+        ->add_option("--label", arguments.labels,
+                     "KEY=VALUE for pools to select by; replaces all labels; none: no labels")
+        ->excludes(file)
+        ->expected(1)
+        ->take_all();
 }
 
 }  // namespace

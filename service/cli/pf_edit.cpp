@@ -8,6 +8,7 @@ PfSpec edit(PfSpec spec, PfEdit const& desired) {
     if (desired.mode) spec.mode = *desired.mode;
     if (desired.vf_driver) spec.vf_driver = desired.vf_driver;
     if (desired.vf_driver == "none") spec.vf_driver.reset();
+    if (desired.labels) spec.labels = *desired.labels;
     return spec;
 }
 

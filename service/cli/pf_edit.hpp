@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -14,6 +15,7 @@ struct PfEdit {
     std::optional<std::uint16_t> num_vfs;
     std::optional<PfMode> mode;
     std::optional<std::string> vf_driver{};  // "none": no driver is requested any more
+    std::optional<std::map<std::string, std::string>> labels{};  // replace all
 };
 
 [[nodiscard]] PfSpec edit(PfSpec spec, PfEdit const& desired);

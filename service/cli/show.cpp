@@ -180,6 +180,13 @@ Table step_table(PlanView const& plan) {
     return table;
 }
 
+std::string labels_text(std::optional<PfSpec> const& spec) {
+    std::vector<std::string> all;
+    if (spec)
+        for (auto const& [key, value] : spec->labels) all.push_back(key + "=" + value);
+    return cell(all);
+}
+
 std::string pf_page(PfView const& view, Options const& options) {
     auto const& [pf, vfs, standing, spec, revision, networks] = view;
     auto const& info = pf.info;
@@ -194,6 +201,7 @@ std::string pf_page(PfView const& view, Options const& options) {
                       {"VFs configured", cell(spec, &PfSpec::num_vfs)},
                       {"VF driver", cell(spec, &PfSpec::vf_driver)},
                       {"networks", cell(networks)},
+                      {"labels", labels_text(spec)},
                       {"variant", cell(info.vfio_variant, &VfioVariant::module)},
                       {"switch", cell(info.eswitch_mode)},
                       {"up", cell(info.up)},

@@ -15,7 +15,8 @@ http::Response about(Call const&, Snapshot const&) {
                                     VFMGR_VERSION,
                                     "v1",
                                     {"networks", "dry_run", "verification", "rxe", "rdma_links"},
-                                    {"/v1/pfs", "/v1/networks", "/v1/vms", "/v1/attachments",
+                                    {"/v1/pfs", "/v1/networks", "/v1/pools", "/v1/reservations",
+                                     "/v1/identities", "/v1/vms", "/v1/attachments",
                                      "/v1/rdma-links", "/v1/operations", "/v1/tokens"}});
 }
 

@@ -60,6 +60,8 @@ Result<http::Response> answered(Call const& call, Change const& change, Answer c
     auto response = json_response(200, body);
     bool const replaces = std::holds_alternative<ReplacePfSpec>(change.command) ||
                           std::holds_alternative<PutNetwork>(change.command) ||
+                          std::holds_alternative<PutPool>(change.command) ||
+                          std::holds_alternative<PutIdentities>(change.command) ||
                           std::holds_alternative<AddLink>(change.command);
     return replaces ? with_etag(std::move(response), answer.revision) : response;
 }

@@ -9,7 +9,8 @@ import json
 
 from described import API
 from live_daemon import until
-from network_answers import NETWORK, NETWORKS, PF, SPARE, NetworkAnswers
+from network_answers import (NETWORK, NETWORK_RULES, PF, POOL, SPARE, NetworkAnswers,
+                             set_up_networks)
 
 CARD = "0000:03:00.0"
 LOOSE, ELSEWHERE = "0000:04:00.0", "0000:05:00.0"  # a PF that is removed, and inserted there
@@ -50,12 +51,16 @@ LIMITS = "[limits]\nchanges_burst = 2000\nchanges_per_second = 5\n"
 
 # Accepted bodies. Those that others are generated from have a value for every member.
 BODIES = {"replacePfSpec": SPEC, "replaceNetwork": NETWORK,
+          "replacePool": POOL, "reserve": {"pool": "fast"}, "replaceIdentities": {},
           "attach": {"vm": "vm1", "pf": PF}, "verify": {},
           "changeFirmware": {"settings": {"NUM_OF_VFS": 4}}, "openInterop": {},
           "addRdmaLink": {"type": "rxe", "ifname": "eno2"}, "createToken": {"role": "viewer"},
           "rekeyPf": {"to": ELSEWHERE}}
 WHOLE = {"replacePfSpec": {**SPEC, "vf_driver": "igbvf"},
          "replaceNetwork": {**example("network"), "pfs": NETWORK["pfs"]},
+         "replacePool": {**example("pool"), "name": "fast"},
+         "reserve": {**example("reservation_spec"), "pool": "fast", "count": 1},
+         "replaceIdentities": example("identities"),
          "attach": {**example("attachment_spec-all"), "pf": PF},
          "verify": example("verify_request-responder"),
          "changeFirmware": {"settings": {"SRIOV_EN": True, "NUM_OF_VFS": 4, "LINK_TYPE_P1": "IB",
@@ -64,17 +69,13 @@ WHOLE = {"replacePfSpec": {**SPEC, "vf_driver": "igbvf"},
          "createToken": example("token_request"), "rekeyPf": example("rekey_request")}
 
 # Rules that the server has and the schema lacks, at the path that is changed.
-RULES = {"replaceNetwork": {"name": "is the path's, or left out",
-                            "ranges": "are inside the prefix and apart",
-                            "pfs": "each has an address of its own inside the prefix"},
-         "attach": {"network": "verification and address need one",
+RULES = {**NETWORK_RULES,
+         "attach": {"pf": "a VF needs one",
                     "settings/min_tx_rate_mbps": "is not above the maximum"}}
 
 
 def set_up(daemon):
-    for network in NETWORKS:
-        answer, body = daemon.ask("PUT", f"/v1/networks/{network['name']}", network)
-        assert answer.status == 200, body
+    set_up_networks(daemon)
     daemon.do("PUT", f"/v1/pfs/{PF}/spec", SPEC)
 
 
@@ -114,8 +115,9 @@ class Api(NetworkAnswers):
         one = self.operations[operation]
         named = {"pci": CARD if one.path.endswith("firmware") else PF, "index": 0, "vm": "vm1",
                  "name": "rxe0", "id": self.attachment}
-        if "/networks/" in one.path:
-            named["name"] = "lab"
+        for path, name in (("/networks/", "lab"), ("/pools/", "fast"), ("/reservations/", "job")):
+            if path in one.path:
+                named["name"] = name
         if one.path.endswith("quarantine"):
             named["index"] = self.quarantined
         if "/operations/" in one.path:

@@ -1,14 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks, and how each answer about them that api/openapi.yaml describes is provoked."""
 
-NETWORKS_TRIED_MAX = 256
+NETWORKS_TRIED_MAX = 257
 PF, SPARE = "0000:01:00.0", "0000:02:00.0"
 NETWORK = {"name": "lab", "prefix": "192.168.100.0/24", "rdma": "rxe",
            "pfs": [{"pf": PF, "host_address": "192.168.100.1"}]}
 # Its address belongs to no RDMA device.
 BARE = {"name": "bare", "prefix": "192.168.101.0/24",
         "pfs": [{"pf": PF, "host_address": "192.168.101.1"}]}
-NETWORKS = [NETWORK, BARE]
+POOL = {"name": "fast", "select": {"pfs": [PF], "link_layers": ["ethernet"]},
+        "defaults": {"network": "lab"}}
+
+# As api_answers.RULES.
+NETWORK_RULES = {
+    "replaceNetwork": {"name": "is the path's, or left out",
+                       "ranges": "are inside the prefix and apart",
+                       "pfs": "each has an address of its own inside the prefix"},
+    "replacePool": {"name": "is the path's, or left out"},
+    "reserve": {"": "a pool or a network is needed"},
+    "replaceIdentities": {"macs": "are apart", "guids": "are apart",
+                          "addresses/0/ranges": "are apart",
+                          "addresses": "name each network once"}}
+
+
+def set_up_networks(daemon):
+    for path, body in ((f"/v1/networks/{NETWORK['name']}", NETWORK),
+                       (f"/v1/networks/{BARE['name']}", BARE), ("/v1/pools/fast", POOL)):
+        answer, problem = daemon.ask("PUT", path, body)
+        assert answer.status == 200, problem
 
 
 class NetworkAnswers:
@@ -28,13 +47,18 @@ class NetworkAnswers:
         self.ask("replaceNetwork", body={"prefix": NETWORK["prefix"]}, name="twice")
 
     def replaceNetwork_422(self):
+        self.too_many("replaceNetwork", "removeNetwork",
+                      lambda number: {"prefix": f"10.100.{number}.0/24"})
+
+    def too_many(self, make, remove, body):
+        """Makes such objects until one is refused, and removes them."""
+        made = []
         for number in range(NETWORKS_TRIED_MAX):
-            if self.ask("replaceNetwork", body={"prefix": f"10.100.{number}.0/24"},
-                        name=f"n{number}").status == 422:
+            if self.ask(make, body=body(number), name=f"n{number}").status == 422:
                 break
-        for _ in range(number):
-            number -= 1
-            self.once("removeNetwork", name=f"n{number}")
+            made.append(f"n{number}")
+        for name in made:
+            self.once(remove, name=name)
 
     def removeNetwork_204(self):
         self.ask("replaceNetwork", body={"prefix": "10.7.0.0/24"}, name="short")
@@ -47,3 +71,53 @@ class NetworkAnswers:
 
     def removeNetwork_409(self):
         self.ask("removeNetwork")
+
+    def replacePool_200_Pool(self):
+        self.ask("replacePool")
+
+    def replacePool_404(self):
+        self.ask("replacePool", body={"defaults": {"network": "nowhere"}}, name="far")
+
+    def replacePool_422(self):
+        self.too_many("replacePool", "removePool", lambda _: {})
+
+    def removePool_200(self):
+        self.ask("replacePool", body={}, name="short")
+        self.ask("removePool", "?dry_run=true", name="short")
+
+    def removePool_204(self):
+        self.ask("replacePool", body={}, name="short")
+        self.ask("removePool", name="short")
+
+    def reserve_200_Reservation(self):
+        self.ask("reserve")
+
+    def reserve_404(self):
+        self.ask("reserve", body={"pool": "nowhere"})
+
+    def reserve_409(self):
+        self.ask("reserve")
+        other = {"Authorization": "Bearer " + self.token["token"]}
+        self.ask("reserve", headers=other)
+
+    def reserve_422(self):
+        self.ask("reserve", body={"network": "lab", "count": 128})
+
+    def release_200(self):
+        self.ask("reserve")
+        self.ask("release", "?dry_run=true")
+
+    def release_204(self):
+        self.ask("reserve")
+        self.ask("release")
+
+    def getReservation_200(self):
+        self.ask("reserve")
+        self.ask("getReservation")
+
+    def removePool_409(self):
+        self.ask("reserve")
+        self.ask("removePool")
+
+    def replaceIdentities_200_Identities(self):
+        self.ask("replaceIdentities", body={})

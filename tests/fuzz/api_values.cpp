@@ -8,11 +8,14 @@
 
 #include "api/types/attachment.hpp"
 #include "api/types/firmware.hpp"
+#include "api/types/identities.hpp"
 #include "api/types/json.hpp"
 #include "api/types/network.hpp"
 #include "api/types/operation.hpp"
 #include "api/types/pf.hpp"
+#include "api/types/pool.hpp"
 #include "api/types/rdma.hpp"
+#include "api/types/reservation.hpp"
 #include "api/types/topology.hpp"
 #include "api/types/vm_info.hpp"
 #include "tests/fuzz/require.hpp"
@@ -73,7 +76,7 @@ void as_prefix(std::string_view text) {
     if (auto const broadcast = prefix->broadcast()) require(prefix->contains(*broadcast));
 }
 
-constexpr std::array<void (*)(std::string_view), 24> parsers{as_document<PfSpec>,
+constexpr std::array<void (*)(std::string_view), 30> parsers{as_document<PfSpec>,
                                                              as_document<AttachmentSpec>,
                                                              as_document<VfSpec>,
                                                              as_document<Operation>,
@@ -96,7 +99,13 @@ constexpr std::array<void (*)(std::string_view), 24> parsers{as_document<PfSpec>
                                                              as_document<HostTopology>,
                                                              as_document<Network>,
                                                              as_text<Range<IpAddress>>,
-                                                             as_text<Range<MacAddress>>};
+                                                             as_text<Range<MacAddress>>,
+                                                             as_document<Pool>,
+                                                             as_document<ReservationSpec>,
+                                                             as_document<Identities>,
+                                                             as_text<PfVfs>,
+                                                             as_text<PciIds>,
+                                                             as_text<Range<Guid>>};
 
 }  // namespace
 

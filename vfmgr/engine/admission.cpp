@@ -9,6 +9,7 @@
 #include "vfmgr/engine/execute.hpp"
 #include "vfmgr/engine/revision.hpp"
 #include "vfmgr/engine/state.hpp"
+#include "vfmgr/engine/stored.hpp"
 #include "vfmgr/plan/firmware.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
 #include "vfmgr/plan/schedule.hpp"
@@ -51,7 +52,8 @@ struct Engine::Admitting {
     Engine& engine;
     Control::State& state;
     HostView const& host;
-    IfMatch if_match;
+    Intent const& intent;
+    IfMatch const if_match = intent.if_match;
 
     Result<Admission> operator()(ReplacePfSpec const& command) const {
         auto const& pfs = state.desired().pfs;
@@ -78,26 +80,16 @@ struct Engine::Admitting {
                          calling(engine.pfs_, &Pfs::forget_pf, command.pf, if_match)};
     }
 
-    Result<Admission> operator()(PutNetwork const& command) const {
-        auto const& network = command.network;
-        auto const& networks = state.desired().networks;
-        VFMGR_CHECK(check_revision(networks, network.name, if_match));
+    // Commands that only store something.
+    template <class Command>
+        requires std::invocable<Storing const&, Command const&>
+    Result<Admission> operator()(Command const& command) const {
+        VFMGR_TRY(auto storing,
+                  (Storing{state, host, intent, engine.operations_.seams().clock.now()}(command)));
         Admission admission;
-        VFMGR_TRY(admission.plan, plan_network(host, state.desired(), network));
-        admission.revision = revision_of(networks, network.name);
-        auto const* const before = find_network(networks, network.name);
-        if (before && *before == network) return admission;
-        admission.stored.emplace();
-        admission.stored->save_networks.push_back({network, state.next_revision()});
-        return admission;
-    }
-
-    Result<Admission> operator()(RemoveNetwork const& command) const {
-        VFMGR_CHECK(check_revision(state.desired().networks, command.name, if_match));
-        Admission admission;
-        VFMGR_TRY(admission.plan, plan_network_removal(state.desired(), command.name));
-        admission.stored.emplace();
-        admission.stored->erase_networks.push_back(command.name);
+        admission.plan = std::move(storing.plan);
+        admission.revision = storing.revision;
+        admission.stored = std::move(storing.batch);
         return admission;
     }
 
@@ -108,7 +100,7 @@ struct Engine::Admitting {
                   plan_attachment(host, state.desired(), id, command.spec, seed));
         Admission admission{OperationKind::attach, attachment_subject(id), std::move(planned.plan),
                             calling(engine.attachments_, &Attachments::attach, id, command.spec)};
-        if (command.spec.verify == VerifyMode::required)
+        if (planned.attachment.spec.verify == VerifyMode::required)
             admission.place.vm = planned.attachment.vm_uuid;
         admission.attachment = std::move(planned.attachment);
         return admission;
@@ -269,8 +261,9 @@ Result<Answer> Engine::admit_known(Control::State& state, Command const& command
         }
     }
     VFMGR_CHECK(recovery_.check_recovered(state, command));
+    tidy_reservations(state, operations_.seams().clock.now());
     auto const host = control_->snapshot().host;
-    VFMGR_TRY(auto admission, std::visit(Admitting{*this, state, *host, intent.if_match}, command));
+    VFMGR_TRY(auto admission, std::visit(Admitting{*this, state, *host, intent}, command));
     if (intent.dry_run)
         return Answer{
             {}, std::move(admission.plan), std::move(admission.attachment), admission.revision};

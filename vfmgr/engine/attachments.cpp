@@ -9,6 +9,7 @@
 #include "vfmgr/engine/attachments.hpp"
 #include "vfmgr/engine/identities.hpp"
 #include "vfmgr/engine/state.hpp"
+#include "vfmgr/engine/stored.hpp"
 #include "vfmgr/plan/links.hpp"
 
 namespace vfmgr {
@@ -69,23 +70,41 @@ Result<void> check_reach(DesiredState const& desired, Attachment const& attachme
 
 }  // namespace
 
+// A request without a PF gets the best one of the published view.
+Result<PciAddress> Attachments::pf_for(std::string const& id, AttachmentSpec const& spec) {
+    if (spec.pf) return *spec.pf;
+    auto const host = seams().control.snapshot().host;
+    return seams().control.wait([&](Control::State& state) -> Result<PciAddress> {
+        VFMGR_TRY(std::string const seed, state.store.host_seed());
+        VFMGR_TRY(auto const planned, plan_attachment(*host, state.desired(), id, spec, seed));
+        return planned.attachment.vf.pf;
+    });
+}
+
 // Plans under the claims from a fresh view; the attachment is durable before anything is touched.
-Result<AttachmentPlan> Attachments::begin_attachment(Operation& operation, std::string const& id,
-                                                     AttachmentSpec const& spec) {
-    VFMGR_TRY(HostView host, observe_for(seams(), spec.pf));
-    return seams().control.wait([&](Control::State& state) -> Result<AttachmentPlan> {
+// nullopt: another PF is the better one by now.
+Result<std::optional<AttachmentPlan>> Attachments::begin_attachment(Operation& operation,
+                                                                    std::string const& id,
+                                                                    AttachmentSpec const& spec,
+                                                                    PciAddress const& claimed) {
+    using Begun = Result<std::optional<AttachmentPlan>>;
+    VFMGR_TRY(HostView host, observe_for(seams(), claimed));
+    return seams().control.wait([&](Control::State& state) -> Begun {
+        tidy_reservations(state, seams().clock.now());
         VFMGR_TRY(std::string const seed, state.store.host_seed());
         VFMGR_TRY(AttachmentPlan planned, plan_attachment(host, state.desired(), id, spec, seed));
+        auto const& pci = planned.attachment.vf.pf;
+        if (pci != claimed) return std::nullopt;
         planned.attachment.created_at = seams().clock.now();
         planned.attachment.operation = operation.id;
         planned.attachment.requested_by = operation.requested_by;
-        auto pf = state.desired().pfs.at(spec.pf);
+        auto pf = state.desired().pfs.at(pci);
         pf.base = planned.base;
         operation.steps = planned_steps(planned.plan);
         operation.state = OperationState::running;
         Batch batch;
-        batch.save_pfs.emplace_back(spec.pf, std::move(pf));
-        keep_identity(batch, host.kernel, state.desired(), spec.pf);
+        batch.save_pfs.emplace_back(pci, std::move(pf));
+        keep_identity(batch, host.kernel, state.desired(), pci);
         batch.save_attachments.push_back(planned.attachment);
         batch.save_operations.push_back(operation);
         VFMGR_CHECK(state.commit(batch));
@@ -93,21 +112,37 @@ Result<AttachmentPlan> Attachments::begin_attachment(Operation& operation, std::
     });
 }
 
-void Attachments::attach(Operation& operation, std::string const& id, AttachmentSpec const& spec) {
+Result<Attachments::Begun> Attachments::begin(Operation& operation, std::string const& id,
+                                              AttachmentSpec const& spec) {
+    constexpr int tries_max = 8;
     auto const admitted = seams().control.snapshot();
-    auto const* vm = find_vm(*admitted.host, spec.vm);
+    auto const* const vm = find_vm(*admitted.host, spec.vm);
+    for (int tries = 0; tries < tries_max; ++tries) {
+        VFMGR_TRY(auto const pf, pf_for(id, spec));
+        auto claim = operations_.claims().take(keys(pf, vm ? vm->uuid : spec.vm));
+        VFMGR_TRY(auto planned, begin_attachment(operation, id, spec, pf));
+        if (planned) return Begun{std::move(claim), std::move(*planned)};
+    }
+    return fail(
+        Problem::conflict,
+        fmt::format("VFs for VM {} were taken by others as soon as they were chosen", spec.vm),
+        "try again, or name the PF");
+}
+
+void Attachments::attach(Operation& operation, std::string const& id,
+                         AttachmentSpec const& wanted) {
     Attachment attachment;
     bool to_prove = false;
     {
-        auto const claim = operations_.claims().take(keys(spec.pf, vm ? vm->uuid : spec.vm));
-        auto planned = begin_attachment(operation, id, spec);
-        if (!planned) return operations_.finish(operation, fail(planned.error()), {});
-        attachment = planned->attachment;
-        auto& steps = planned->plan.steps;
+        auto begun = begin(operation, id, wanted);
+        if (!begun) return operations_.finish(operation, fail(begun.error()), {});
+        auto& planned = begun->planned;
+        attachment = planned.attachment;
+        auto& steps = planned.plan.steps;
         // Waits for the guest without the claims: other operations may use the PF meanwhile.
         to_prove = !steps.empty() && as<AwaitVerification>(steps.back());
         if (to_prove) steps.pop_back();
-        auto const done = execute(seams(), operation, planned->plan, OnFailure::undo);
+        auto const done = execute(seams(), operation, planned.plan, OnFailure::undo);
         if (!done && done.error().residue.empty()) {
             auto batch = without(attachment);
             batch.save_events.push_back(event_of(EventKind::attach_failed, attachment, &operation,
@@ -130,15 +165,15 @@ void Attachments::attach(Operation& operation, std::string const& id, Attachment
         else if (!operations_.commit_at_last(batch))
             return;
     }
+    auto const& spec = attachment.spec;
+    Verify const verify{
+        id, spec.verify_timeout_seconds, spec.verify_profile.value_or(Profile::default_), {}};
     if (!to_prove) {
-        if (spec.verify == VerifyMode::background)
-            submit_(Verify{id, spec.verify_timeout_seconds, spec.verify_profile, {}},
-                    operation.requested_by);
+        if (spec.verify == VerifyMode::background) submit_(verify, operation.requested_by);
         return;
     }
     operations_.places().rest(operation.id);
-    auto const proved =
-        runs_.prove(operation, {id, spec.verify_timeout_seconds, spec.verify_profile, {}});
+    auto const proved = runs_.prove(operation, verify);
     operations_.places().resume(operation.id);
     if (proved) return operations_.finish(operation, {}, {});
     if (operations_.stopping()) return;  // the journal still has it: recovery detaches the VF

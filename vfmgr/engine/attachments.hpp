@@ -40,9 +40,17 @@ class Attachments : public EnginePart {
                                     std::vector<std::string> residue) const;
 
   private:
-    [[nodiscard]] Result<AttachmentPlan> begin_attachment(Operation& operation,
-                                                          std::string const& id,
-                                                          AttachmentSpec const& spec);
+    struct Begun {
+        Held claim;
+        AttachmentPlan planned;
+    };
+    [[nodiscard]] Result<Begun> begin(Operation& operation, std::string const& id,
+                                      AttachmentSpec const& spec);
+    [[nodiscard]] Result<PciAddress> pf_for(std::string const& id, AttachmentSpec const& spec);
+    [[nodiscard]] Result<std::optional<AttachmentPlan>> begin_attachment(Operation& operation,
+                                                                         std::string const& id,
+                                                                         AttachmentSpec const& spec,
+                                                                         PciAddress const& claimed);
     [[nodiscard]] Result<void> detach_held(Operation& operation, Attachment const& attached);
     [[nodiscard]] DetachOutcome observe_detached(Attachment const& attachment,
                                                  DetachNotes const& notes) const;

@@ -40,6 +40,22 @@ struct PutNetwork {
 struct RemoveNetwork {
     std::string name;
 };
+struct PutPool {
+    Pool pool;
+};
+struct RemovePool {
+    std::string name;
+};
+struct PutIdentities {
+    Identities identities;
+};
+struct Reserve {
+    std::string name;
+    ReservationSpec spec;
+};
+struct Release {  // a reservation, with the VFs that it still keeps
+    std::string name;
+};
 struct Attach {
     AttachmentSpec spec;
 };
@@ -82,8 +98,9 @@ struct RekeyPf {
     PciAddress to;
 };
 using Command =
-    std::variant<ReplacePfSpec, ForgetPf, PutNetwork, RemoveNetwork, Attach, Detach, LiftQuarantine,
-                 Verify, ChangeFirmware, AddLink, RemoveLink, EndGonePf, ConfirmGonePf, RekeyPf>;
+    std::variant<ReplacePfSpec, ForgetPf, PutNetwork, RemoveNetwork, PutPool, RemovePool,
+                 PutIdentities, Reserve, Release, Attach, Detach, LiftQuarantine, Verify,
+                 ChangeFirmware, AddLink, RemoveLink, EndGonePf, ConfirmGonePf, RekeyPf>;
 
 // Dry run: plan (and attachment). Nothing to do: neither. Otherwise: operation.
 struct Answer {

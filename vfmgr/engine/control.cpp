@@ -16,6 +16,12 @@ void apply(Batch const& batch, DesiredState& desired) {
     for (auto const& network : batch.save_networks)
         desired.networks[network.network.name] = network;
     for (auto const& name : batch.erase_networks) desired.networks.erase(name);
+    for (auto const& pool : batch.save_pools) desired.pools[pool.pool.name] = pool;
+    for (auto const& name : batch.erase_pools) desired.pools.erase(name);
+    for (auto const& reservation : batch.save_reservations)
+        desired.reservations[reservation.name] = reservation;
+    for (auto const& name : batch.erase_reservations) desired.reservations.erase(name);
+    if (batch.save_handed_out) desired.handed_out = *batch.save_handed_out;
     for (auto const& attachment : batch.save_attachments)
         desired.attachments[attachment.id] = attachment;
     for (auto const& id : batch.erase_attachments) desired.attachments.erase(id);
@@ -86,6 +92,9 @@ Result<std::unique_ptr<Control>> Control::start(Store store, Clock const& clock)
         state->last_revision_ = std::max(state->last_revision_, pf.revision);
     for (auto const& [name, network] : state->desired_.networks)
         state->last_revision_ = std::max(state->last_revision_, network.revision);
+    for (auto const& [name, pool] : state->desired_.pools)
+        state->last_revision_ = std::max(state->last_revision_, pool.revision);
+    state->last_revision_ = std::max(state->last_revision_, state->desired_.handed_out.revision);
     for (auto const& [name, link] : state->desired_.rdma_links)
         state->last_revision_ = std::max(state->last_revision_, link.revision);
     return std::unique_ptr<Control>(new Control(std::move(state), clock));

@@ -85,6 +85,11 @@ struct Claiming {
     // These change only what is stored.
     ClaimKeys operator()(PutNetwork const&) const { return {}; }
     ClaimKeys operator()(RemoveNetwork const&) const { return {}; }
+    ClaimKeys operator()(PutPool const&) const { return {}; }
+    ClaimKeys operator()(RemovePool const&) const { return {}; }
+    ClaimKeys operator()(PutIdentities const&) const { return {}; }
+    ClaimKeys operator()(Reserve const&) const { return {}; }
+    ClaimKeys operator()(Release const&) const { return {}; }
     ClaimKeys operator()(ForgetPf const& command) const { return of_pf(command.pf); }
     ClaimKeys operator()(EndGonePf const& command) const { return of_pf(command.pf); }
     ClaimKeys operator()(ConfirmGonePf const& command) const { return of_pf(command.pf); }
@@ -94,7 +99,9 @@ struct Claiming {
         return keys;
     }
     ClaimKeys operator()(Attach const& command) const {
-        auto keys = of_pf(command.spec.pf);
+        ClaimKeys keys;
+        for (auto const& [pci, pf] : now.host->kernel.pfs)
+            if (pci == command.spec.pf.value_or(pci)) keys.insert(pci);
         if (auto const* const vm = find_vm(*now.host, command.spec.vm))
             keys.insert(VmKey{vm->uuid});
         return keys;

@@ -191,10 +191,10 @@ Repair Repairs::repair_of_attachment(Attachment const& attachment,
     auto event = event_of(EventKind::repaired, attachment, nullptr, "", seams().clock.now());
     event.because_of = because_of;
     auto prove_again = [this, attachment] {
-        if (attachment.spec.verify == VerifyMode::none) return;
+        if (attachment.spec.verify.value_or(VerifyMode::none) == VerifyMode::none) return;
         submit_(Verify{attachment.id,
                        attachment.spec.verify_timeout_seconds,
-                       attachment.spec.verify_profile,
+                       attachment.spec.verify_profile.value_or(Profile::default_),
                        {}},
                 "daemon");
     };

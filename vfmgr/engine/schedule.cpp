@@ -119,7 +119,12 @@ void Runs::begin_scheduled(Control::State& state, Attachment const& attachment) 
     schedule_.going_on =
         Schedule::GoingOn{attachment.id, run, seams().clock.steady_now() + timeout};
     start_run(state, attachment.id,
-              {run, random_hex(16), now, now + timeout, attachment.spec.verify_profile, {}});
+              {run,
+               random_hex(16),
+               now,
+               now + timeout,
+               attachment.spec.verify_profile.value_or(Profile::default_),
+               {}});
     schedule_.last_begun = now;
     // Set even if no report comes: without a report there is no last run to count from.
     schedule_.not_before[attachment.id] =

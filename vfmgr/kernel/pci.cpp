@@ -66,6 +66,8 @@ Result<PciNames> PciNameBook::look_up(LinuxKernelRoots const& roots, PciAddress 
     std::lock_guard const lock(mutex_);
     auto const [known, added] = known_.try_emplace({vendor, device});
     if (added) {
+        known->second.ids = {static_cast<std::uint16_t>(vendor),
+                             static_cast<std::uint16_t>(device)};
         known->second.vendor = lookup(access_.get(), PCI_LOOKUP_VENDOR | flags, vendor, device);
         known->second.device = lookup(access_.get(), PCI_LOOKUP_DEVICE | flags, vendor, device);
         if (known->second.vendor.empty()) known->second.vendor = fmt::format("{:04x}", vendor);

@@ -22,6 +22,7 @@ namespace vfmgr {
 struct PciNames {
     std::string vendor;  // "Intel Corporation"; "8086" when the database has no name
     std::string device;
+    PciIds ids;
     bool operator==(PciNames const&) const = default;
 };
 

@@ -255,6 +255,8 @@ Result<PfState> view_pf(LinuxKernelRoots const& roots, DeviceBooks& books, PfSou
     VFMGR_TRY(auto const named, books.names.look_up(roots, pf));
     state.info.vendor_name = named.vendor;
     state.info.device_name = named.device;
+    state.info.pci_ids = named.ids;
+    state.info.pcie_root = pcie_root_of(roots, pf);
     VFMGR_TRY(state.info.total_vfs, total_vfs(roots, pf));
     state.info.numa_node = numa_node_of(roots, pf);
     VFMGR_TRY(auto const vfs, list_vfs(roots, pf));

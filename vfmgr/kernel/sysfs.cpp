@@ -176,6 +176,16 @@ std::optional<std::uint32_t> iommu_group_of(LinuxKernelRoots const& roots, PciAd
     return group ? std::optional(static_cast<std::uint32_t>(*group)) : std::nullopt;
 }
 
+std::optional<std::string> pcie_root_of(LinuxKernelRoots const& roots, PciAddress const& pci) {
+    std::error_code error;
+    auto const target = fs::read_symlink(pci_folder(roots, pci), error);
+    if (error) return std::nullopt;
+    // ../../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0
+    for (auto const& part : target)
+        if (part.string().starts_with("pci")) return part.string();
+    return std::nullopt;
+}
+
 std::optional<std::int32_t> numa_node_of(LinuxKernelRoots const& roots, PciAddress const& pci) {
     // "-1" means no node, and read_number() rejects it too.
     auto const node = read_number(pci_folder(roots, pci) / "numa_node");

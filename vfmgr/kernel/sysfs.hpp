@@ -55,6 +55,9 @@ using VfAddresses = std::map<std::uint16_t, PciAddress>;
                                                    PciAddress const& pci);
 [[nodiscard]] std::optional<std::uint32_t> iommu_group_of(LinuxKernelRoots const& roots,
                                                           PciAddress const& pci);
+// "pci0000:3a": the root complex that the function is below; nullopt where the tree has none.
+[[nodiscard]] std::optional<std::string> pcie_root_of(LinuxKernelRoots const& roots,
+                                                      PciAddress const& pci);
 [[nodiscard]] std::optional<std::int32_t> numa_node_of(LinuxKernelRoots const& roots,
                                                        PciAddress const& pci);
 // Names of the function's network and RDMA devices.

@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
+#include <set>
 
 #include "vfmgr/kernel/quirks.hpp"
 #include "vfmgr/plan/plan.hpp"
@@ -132,64 +132,9 @@ std::vector<Warning> slower_than_before(Verification const& run,
 
 namespace {
 
-// FNV-1a, 64 bits. A MAC has 46 free bits and the caller resolves collisions, so the hash need not
-// be strong. It must be the same on every build and machine, which std::hash is not.
-std::uint64_t fnv1a(std::string_view text) {
-    std::uint64_t hash = 0xcbf29ce484222325ULL;
-    for (char const c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-    return hash;
-}
-
-bool has(VfSpec const& settings, MacAddress const& mac) {
-    return settings.mac == mac;
-}
-bool has(VfSpec const& settings, Guid const& guid) {
-    return settings.node_guid == guid || settings.port_guid == guid;
-}
-
-// Names another VF that has this MAC or GUID; empty when there is none.
-template <class Identity>
-std::string vf_with(HostView const& host, DesiredState const& desired, VfId const& vf,
-                    Identity const& identity) {
-    for (auto const& [id, attachment] : desired.attachments)
-        if (has(attachment.settings, identity) && attachment.vf != vf)
-            return fmt::format("VF {} attached to {} (attachment {})", to_string(attachment.vf),
-                               attachment.vm, id);
-    // The VM may still use the address, and a PF that is gone may come back with it.
-    for (auto const& [id, quarantine] : desired.quarantine)
-        if (has(quarantine.attachment.settings, identity) && id != vf)
-            return fmt::format("VF {} in quarantine, last attached to {}", to_string(id),
-                               quarantine.attachment.vm);
-    for (auto const& [address, pf] : host.kernel.pfs)
-        for (auto const& other : pf.vfs)
-            if (has(other.settings, identity) && VfId{address, other.index} != vf)
-                return fmt::format("VF {} of {}", other.index, display_name(pf.info));
-    return {};
-}
-
-std::string owner_of(HostView const& host, DesiredState const& desired, VfId const& vf,
-                     MacAddress const& mac) {
-    for (auto const& [address, pf] : host.kernel.pfs)
-        if (pf.info.mac == mac) return fmt::format("PF {}", display_name(pf.info));
-    return vf_with(host, desired, vf, mac);
-}
-
-// `owner` names the PF or VF that has the identity; empty when it is free.
-Result<void> require_nobodys(std::string const& identity, std::string const& owner) {
-    if (owner.empty()) return {};
-    return fail(Problem::conflict, fmt::format("{} is already used by {}", identity, owner),
-                "choose another, or leave it out to get a unique one");
-}
-
-// The VM gets the same hash from this PF every time. The caller tries the next `n` while the
-// identity is taken.
-std::uint64_t identity_hash(VfId const& vf, std::string_view vm_uuid, std::string_view host_seed,
-                            unsigned n) {
-    return fnv1a(fmt::format("{}/{}/{}/{}", host_seed, vm_uuid, to_string(vf.pf), n));
-}
-
 Result<VfState const*> named_vf(PfState const& pf, std::vector<VfUse> const& uses,
-                                std::uint16_t requested) {
+                                VfChoice const& choice) {
+    auto const requested = *choice.index;
     auto vf = std::find_if(pf.vfs.begin(), pf.vfs.end(),
                            [&](VfState const& one) { return one.index == requested; });
     if (vf == pf.vfs.end())
@@ -199,7 +144,8 @@ Result<VfState const*> named_vf(PfState const& pf, std::vector<VfUse> const& use
                     fmt::format("create more: vfctl pf set {} --num-vfs {}", display_name(pf.info),
                                 requested + 1));
     for (auto const& use : uses)
-        if (use.vf.index == requested)
+        if (use.vf.index == requested &&
+            (use.reservation.empty() || use.reservation != choice.reservation))
             return fail(
                 Problem::vf_in_use,
                 fmt::format("VF {} of {} is {}", requested, display_name(pf.info), use.reason),
@@ -207,29 +153,72 @@ Result<VfState const*> named_vf(PfState const& pf, std::vector<VfUse> const& use
     return &*vf;
 }
 
+bool is_reserved_as(std::vector<VfUse> const& uses, std::uint16_t index,
+                    std::string const& reservation) {
+    return std::ranges::any_of(uses, [&](VfUse const& use) {
+        return use.vf.index == index && use.reservation == reservation;
+    });
+}
+
+std::vector<std::uint16_t> free_among(PfState const& pf, std::vector<VfUse> const& uses,
+                                      VfChoice const& choice) {
+    std::set<std::uint16_t> used;
+    for (auto const& use : uses)
+        if (use.reservation.empty() || use.reservation != choice.reservation)
+            used.insert(use.vf.index);
+    std::vector<std::uint16_t> free;
+    for (auto const& vf : pf.vfs) {
+        bool const kept =
+            choice.reservation.empty() || is_reserved_as(uses, vf.index, choice.reservation);
+        bool const in_pool =
+            !choice.pool || holds_vf(choice.pool->select, VfId{pf.info.pci, vf.index});
+        if (kept && in_pool && !used.contains(vf.index)) free.push_back(vf.index);
+    }
+    return free;
+}
+
+Error no_free_vf(PfState const& pf, VfChoice const& choice) {
+    auto const name = display_name(pf.info);
+    if (pf.vfs.empty())
+        return {Problem::limit_exceeded, fmt::format("{} has no VFs", name),
+                fmt::format("create some: vfctl pf set {} --num-vfs {}", name, pf.info.total_vfs)};
+    if (!choice.reservation.empty())
+        return {Problem::limit_exceeded,
+                fmt::format("reservation {} keeps no VF of {}", choice.reservation, name),
+                fmt::format("vfctl reservation show {} lists its VFs", choice.reservation)};
+    if (choice.pool)
+        return {Problem::limit_exceeded,
+                fmt::format("all VFs of pool {} on {} are in use", choice.pool->name, name),
+                "detach one, or use another pool"};
+    return {Problem::limit_exceeded,
+            fmt::format("all {} VFs of {} are in use", pf.info.num_vfs, name),
+            "detach one, or use another PF"};
+}
+
 }  // namespace
 
+bool holds_vf(PoolSelectors const& select, VfId const& vf) {
+    return select.pfs.empty() || std::ranges::any_of(select.pfs, [&](PfVfs const& vfs) {
+               return vfs.pf == vf.pf && vfs.contains(vf.index);
+           });
+}
+
+std::vector<std::uint16_t> free_vfs(HostView const& host, DesiredState const& desired,
+                                    PfState const& pf, VfChoice const& choice) {
+    return free_among(pf, vf_uses(host, desired, pf.info.pci), choice);
+}
+
 Result<VfState const*> choose_vf(HostView const& host, DesiredState const& desired,
-                                 PfState const& pf, std::optional<std::uint16_t> requested) {
+                                 PfState const& pf, VfChoice const& choice) {
     auto const uses = vf_uses(host, desired, pf.info.pci);
     VfState const* chosen = nullptr;
-    if (requested) {
-        VFMGR_TRY(chosen, named_vf(pf, uses, *requested));
+    if (choice.index) {
+        VFMGR_TRY(chosen, named_vf(pf, uses, choice));
     } else {
-        for (auto const& vf : pf.vfs) {
-            auto const used = [&](VfUse const& use) { return use.vf.index == vf.index; };
-            if (!chosen && std::none_of(uses.begin(), uses.end(), used)) chosen = &vf;
-        }
+        auto const free = free_among(pf, uses, choice);
+        if (free.empty()) return fail(no_free_vf(pf, choice));
+        chosen = &*std::ranges::find(pf.vfs, free.front(), &VfState::index);
     }
-    if (!chosen && pf.vfs.empty())
-        return fail(Problem::limit_exceeded, fmt::format("{} has no VFs", display_name(pf.info)),
-                    fmt::format("create some: vfctl pf set {} --num-vfs {}", display_name(pf.info),
-                                pf.info.total_vfs));
-    if (!chosen)
-        return fail(
-            Problem::limit_exceeded,
-            fmt::format("all {} VFs of {} are in use", pf.info.num_vfs, display_name(pf.info)),
-            "detach one, or use another PF");
     if (!chosen->iommu_group)
         return fail(Problem::unsupported,
                     fmt::format("VF {} of {} has no IOMMU group, so it can't be attached to a VM",
@@ -237,93 +226,6 @@ Result<VfState const*> choose_vf(HostView const& host, DesiredState const& desir
                     "enable the IOMMU: VT-d or AMD-Vi in the firmware, and intel_iommu=on on the "
                     "kernel command line");
     return chosen;
-}
-
-MacAddress choose_mac(HostView const& host, DesiredState const& desired, VfId const& vf,
-                      std::string_view vm_uuid, std::string_view host_seed) {
-    for (unsigned n = 0;; ++n) {
-        auto hash = identity_hash(vf, vm_uuid, host_seed, n);
-        MacAddress mac;
-        for (auto& octet : mac.octets) {
-            octet = static_cast<std::uint8_t>(hash & 0xff);
-            hash >>= 8;
-        }
-        // Locally administered (bit 1), unicast (bit 0).
-        mac.octets[0] = static_cast<std::uint8_t>((mac.octets[0] & 0xfc) | 0x02);
-        if (owner_of(host, desired, vf, mac).empty()) return mac;
-    }
-}
-
-Result<void> check_mac(HostView const& host, DesiredState const& desired, VfId const& vf,
-                       MacAddress const& mac) {
-    return require_nobodys("MAC " + to_string(mac), owner_of(host, desired, vf, mac));
-}
-
-Guid choose_guid(HostView const& host, DesiredState const& desired, VfId const& vf,
-                 std::string_view vm_uuid, std::string_view host_seed) {
-    constexpr std::uint64_t group = 1ULL << 56U;
-    constexpr std::uint64_t local = 1ULL << 57U;
-    for (unsigned n = 0;; ++n) {
-        Guid const guid{(identity_hash(vf, vm_uuid, host_seed, n) & ~group) | local};
-        if (vf_with(host, desired, vf, guid).empty()) return guid;
-    }
-}
-
-Result<void> check_guid(HostView const& host, DesiredState const& desired, VfId const& vf,
-                        Guid const& guid) {
-    return require_nobodys("GUID " + to_string(guid), vf_with(host, desired, vf, guid));
-}
-
-namespace {
-
-// Attachments by address, those of VFs in quarantine too: their VMs may still use theirs.
-std::map<IpAddress, Attachment const*> users_of_addresses(DesiredState const& desired) {
-    std::map<IpAddress, Attachment const*> users;
-    for (auto const& [vf, quarantine] : desired.quarantine)
-        if (quarantine.attachment.address)
-            users[*quarantine.attachment.address] = &quarantine.attachment;
-    for (auto const& [id, attachment] : desired.attachments)
-        if (attachment.address) users[*attachment.address] = &attachment;
-    return users;
-}
-
-std::string host_addresses(Network const& network) {
-    std::vector<std::string> all;
-    for (auto const& on : network.pfs) all.push_back(to_string(on.host_address));
-    return fmt::format("{}", fmt::join(all, ", "));
-}
-
-}  // namespace
-
-Result<IpAddress> choose_address(DesiredState const& desired, Network const& network,
-                                 std::optional<IpAddress> const& requested) {
-    auto const users = users_of_addresses(desired);
-    if (requested) {
-        if (!can_be_a_vms(network, *requested))
-            return fail(Problem::conflict,
-                        fmt::format("{} can't be a VM's address in network {} ({}, host {})",
-                                    to_string(*requested), network.name, to_string(network.prefix),
-                                    host_addresses(network)),
-                        "choose another inside the prefix, or leave it out");
-        if (auto const user = users.find(*requested); user != users.end())
-            return fail(Problem::conflict,
-                        fmt::format("{} is the address of {} (attachment {})",
-                                    to_string(*requested), user->second->vm, user->second->id),
-                        "choose another, or leave it out");
-        return *requested;
-    }
-    auto const whole = Range<IpAddress>{network.prefix.address, network.prefix.last()};
-    auto const& ranges = network.ranges.empty() ? std::vector{whole} : network.ranges;
-    for (auto const& range : ranges)
-        for (std::optional address = range.first; address && *address <= range.last;
-             address = address->next())
-            if (can_be_a_vms(network, *address) && !users.contains(*address)) return *address;
-    return fail(
-        Problem::limit_exceeded,
-        fmt::format("network {} ({}) has no free address{}", network.name,
-                    to_string(network.prefix), network.ranges.empty() ? "" : " in its ranges"),
-        network.ranges.empty() ? "detach a VM, or give the network a larger prefix"
-                               : "detach a VM, or give the network another range");
 }
 
 }  // namespace vfmgr

@@ -38,16 +38,27 @@ namespace vfmgr {
 // Makes the choices that an attachment leaves to vfmgr: which VF, which MAC or GUID, which address.
 // Pure and stable: equal input gives an equal choice, so a dry run shows what the real run does.
 
-// Returns `requested` if it is free, otherwise the lowest free VF. Points into `pf`.
+// Which VFs of a PF a request may get.
+struct VfChoice {
+    std::optional<std::uint16_t> index{};  // this one
+    Pool const* pool = nullptr;            // one of the pool's
+    std::string reservation{};             // one that this reservation keeps; empty: none of any
+};
+// True if the selector of PFs and VFs holds this VF; PF facts are holds_pf()'s, in select.hpp.
+[[nodiscard]] bool holds_vf(PoolSelectors const& select, VfId const& vf);
+// Returns the VF of that index if it is free, otherwise the lowest free VF. Points into `pf`.
 [[nodiscard]] Result<VfState const*> choose_vf(HostView const& host, DesiredState const& desired,
-                                               PfState const& pf,
-                                               std::optional<std::uint16_t> requested);
+                                               PfState const& pf, VfChoice const& choice);
+// Returns the VFs that `choice` could get, ascending.
+[[nodiscard]] std::vector<std::uint16_t> free_vfs(HostView const& host, DesiredState const& desired,
+                                                  PfState const& pf, VfChoice const& choice);
 
 // Returns a locally administered MAC, derived from the host's seed, the VM and the PF: a VM keeps
 // its MAC when it gets a VF again. Tries the next one while a VF or PF of this host has it.
-[[nodiscard]] MacAddress choose_mac(HostView const& host, DesiredState const& desired,
-                                    VfId const& vf, std::string_view vm_uuid,
-                                    std::string_view host_seed);
+// Chooses within the host's MAC ranges, if it has any; limit_exceeded when all of them are taken.
+[[nodiscard]] Result<MacAddress> choose_mac(HostView const& host, DesiredState const& desired,
+                                            VfId const& vf, std::string_view vm_uuid,
+                                            std::string_view host_seed);
 
 // Refuses a MAC that another VF, attachment or PF has. Two VFs with one MAC lose frames silently.
 [[nodiscard]] Result<void> check_mac(HostView const& host, DesiredState const& desired,
@@ -55,8 +66,9 @@ namespace vfmgr {
 
 // Does what choose_mac() does, for the GUID of an InfiniBand VF's node or port: an EUI-64 with the
 // local bit set, which no vendor's GUID has.
-[[nodiscard]] Guid choose_guid(HostView const& host, DesiredState const& desired, VfId const& vf,
-                               std::string_view vm_uuid, std::string_view host_seed);
+[[nodiscard]] Result<Guid> choose_guid(HostView const& host, DesiredState const& desired,
+                                       VfId const& vf, std::string_view vm_uuid,
+                                       std::string_view host_seed);
 
 // Refuses a GUID that another VF or attachment has: a subnet manager takes two ports with one GUID
 // for one port.

@@ -35,6 +35,18 @@ void fields(F& f, V& network) {
     f.value("revision", network.revision);
 }
 
+template <class F, Of<DesiredPool> V>
+void fields(F& f, V& pool) {
+    f.value("pool", pool.pool);
+    f.value("revision", pool.revision);
+}
+
+template <class F, Of<DesiredIdentities> V>
+void fields(F& f, V& desired) {
+    f.value("identities", desired.identities);
+    f.value("revision", desired.revision);
+}
+
 template <class F, Of<DesiredRdmaLink> V>
 void fields(F& f, V& link) {
     f.value("link", link.link);
@@ -56,6 +68,8 @@ std::optional<CarriedNetwork> network_of(Networks const& networks, Attachment co
 
 template struct Json<DesiredPf>;
 template struct Json<DesiredNetwork>;
+template struct Json<DesiredPool>;
+template struct Json<DesiredIdentities>;
 template struct Json<Quarantine>;
 template struct Json<DesiredRdmaLink>;
 

@@ -9,10 +9,13 @@
 
 #include "api/types/attachment.hpp"
 #include "api/types/firmware.hpp"
+#include "api/types/identities.hpp"
 #include "api/types/json_fwd.hpp"
 #include "api/types/network.hpp"
 #include "api/types/pf.hpp"
+#include "api/types/pool.hpp"
 #include "api/types/rdma.hpp"
+#include "api/types/reservation.hpp"
 
 namespace vfmgr {
 
@@ -58,9 +61,24 @@ struct DesiredNetwork {
 };
 using Networks = std::map<std::string, DesiredNetwork>;  // by name
 
+struct DesiredPool {
+    Pool pool;
+    std::uint64_t revision = 1;  // ETag
+    bool operator==(DesiredPool const&) const = default;
+};
+
+struct DesiredIdentities {
+    Identities identities;
+    std::uint64_t revision = 0;  // ETag; 0: never set
+    bool operator==(DesiredIdentities const&) const = default;
+};
+
 struct DesiredState {
     std::map<PciAddress, DesiredPf> pfs;
     Networks networks;
+    std::map<std::string, DesiredPool> pools;         // by name
+    std::map<std::string, Reservation> reservations;  // by name; none that has expired
+    DesiredIdentities handed_out;                     // what this host may hand out
     std::map<std::string, Attachment> attachments;
     std::map<VfId, Quarantine> quarantine;
     std::map<PciAddress, FirmwareTries> firmware_tries;  // by FirmwareCard::pci
@@ -82,6 +100,8 @@ struct CarriedNetwork {
 
 extern template struct Json<DesiredPf>;
 extern template struct Json<DesiredNetwork>;
+extern template struct Json<DesiredPool>;
+extern template struct Json<DesiredIdentities>;
 extern template struct Json<Quarantine>;
 extern template struct Json<DesiredRdmaLink>;
 

@@ -214,6 +214,13 @@ void uses_of(std::vector<VfUse>& uses, Users const& users, DesiredState const& d
         uses.push_back({id, fmt::format("held open by {} (pid {})", holder.comm, holder.pid)});
     if (auto it = desired.quarantine.find(id); it != desired.quarantine.end())
         uses.push_back({id, fmt::format("in quarantine: {}", it->second.reason)});
+    for (auto const& [name, reservation] : desired.reservations)
+        if (std::ranges::find(reservation.vfs, id) != reservation.vfs.end())
+            uses.push_back(
+                {id,
+                 fmt::format("reserved as {} until {}", name, to_rfc3339(reservation.expires_at)),
+                 {},
+                 name});
 }
 
 }  // namespace

@@ -35,12 +35,18 @@ void Json<Plan>::write(nlohmann::json& out, Plan const& plan);
 [[nodiscard]] Result<Plan> plan_network_removal(DesiredState const& desired,
                                                 std::string const& name);
 
+// The same for a pool.
+[[nodiscard]] Result<Plan> plan_pool(DesiredState const& desired, Pool const& pool);
+[[nodiscard]] Result<Plan> plan_pool_removal(DesiredState const& desired, std::string const& name);
+
 // A resolved attachment: which VF, MAC, address. `host_seed` makes chosen MACs unique to this host.
 struct AttachmentPlan {
     Attachment attachment;
     PfBase base;  // of the PF, to be restored when its last attachment ends
     Plan plan;
 };
+// Without a PF in `spec`, chooses one: `attachment.candidates` says which were considered, and why
+// each was taken or not. An Error says so in its detail.
 [[nodiscard]] Result<AttachmentPlan> plan_attachment(HostView const& host,
                                                      DesiredState const& desired,
                                                      std::string const& id,
@@ -103,6 +109,7 @@ struct VfUse {
     VfId vf;
     std::string reason;  // "in the running VM vm1", "held open by qemu-system-x86 (pid 812)"
     std::string config_of = {};  // UUID of the VM whose persistent XML names it; for that use only
+    std::string reservation = {};  // that keeps it; for that use only
 };
 [[nodiscard]] std::vector<VfUse> vf_uses(HostView const& host, DesiredState const& desired,
                                          PciAddress const& pf);

@@ -11,6 +11,7 @@
 #include "vfmgr/plan/pf_standing.hpp"
 #include "vfmgr/plan/plan.hpp"
 #include "vfmgr/plan/schedule.hpp"
+#include "vfmgr/plan/select.hpp"
 
 namespace vfmgr {
 namespace {
@@ -19,7 +20,8 @@ namespace {
 struct Ask {
     HostView const& host;
     DesiredState const& desired;
-    AttachmentSpec const& spec;
+    Resolved const& request;
+    AttachmentSpec const& spec;  // the request's
     PfState const& pf;
     PfSpec const& pf_spec;
     VmInfo const& vm;
@@ -39,24 +41,13 @@ Result<DesiredPf const*> managed_pf(DesiredState const& desired, PfState const& 
 Result<Network const*> named_network(PfState const& pf, Networks const& networks,
                                      AttachmentSpec const& spec) {
     if (!spec.network) return nullptr;
-    auto const* const network = find_network(networks, *spec.network);
-    if (network && host_address_on(*network, pf.info.pci)) return network;
-    if (network)
-        return fail(
-            Problem::not_found,
-            fmt::format("{} does not carry network {}", display_name(pf.info), network->name),
-            fmt::format("add it, with an address for the host: vfctl network set {} --pf "
-                        "{}=ADDRESS",
-                        network->name, to_string(pf.info.pci)));
-    std::vector<std::string> known;
-    for (auto const& [name, each] : networks)
-        if (host_address_on(each.network, pf.info.pci)) known.push_back(name);
-    return fail(Problem::not_found, fmt::format("there is no network {}", *spec.network),
-                known.empty() ? fmt::format("make it: vfctl network set {} --prefix PREFIX --pf "
-                                            "{}=ADDRESS",
-                                            *spec.network, to_string(pf.info.pci))
-                              : fmt::format("use one that {} carries: {}", display_name(pf.info),
-                                            fmt::join(known, ", ")));
+    auto const* const network = find_network(networks, *spec.network);  // resolved() found it
+    if (host_address_on(*network, pf.info.pci)) return network;
+    return fail(Problem::not_found,
+                fmt::format("{} does not carry network {}", display_name(pf.info), network->name),
+                fmt::format("add it, with an address for the host: vfctl network set {} --pf "
+                            "{}=ADDRESS",
+                            network->name, to_string(pf.info.pci)));
 }
 
 // Where the device goes: into the running VM, its persistent XML, or both.
@@ -78,7 +69,9 @@ Result<void> place(Ask const& ask, Attachment& attachment) {
 }
 
 Result<void> check_verification(Ask const& ask, Attachment const& attachment) {
-    if (ask.spec.verify == VerifyMode::none && ask.spec.verify_every_seconds == 0) return {};
+    if (ask.spec.verify.value_or(VerifyMode::none) == VerifyMode::none &&
+        ask.spec.verify_every_seconds == 0)
+        return {};
     if (auto never = verification_hindrance(ask.pf.info))
         return fail(Problem::unsupported, std::move(never->detail), std::move(never->remedy));
     if (!ask.vm.has_vsock)
@@ -155,8 +148,10 @@ Result<void> resolve_guids(Ask const& ask, Attachment& attachment, std::string_v
                            Plan& plan) {
     auto& settings = attachment.settings;
     auto const given = settings.port_guid ? settings.port_guid : settings.node_guid;
-    auto const guid =
-        given ? *given : choose_guid(ask.host, ask.desired, attachment.vf, ask.vm.uuid, host_seed);
+    auto guid = given.value_or(Guid{});
+    if (!given) {
+        VFMGR_TRY(guid, choose_guid(ask.host, ask.desired, attachment.vf, ask.vm.uuid, host_seed));
+    }
     for (auto const& [member, name] :
          {std::pair{&VfSpec::node_guid, "node"}, std::pair{&VfSpec::port_guid, "port"}}) {
         if (settings.*member) {
@@ -223,7 +218,8 @@ Result<void> resolve_settings(Ask const& ask, VfState const& vf, Attachment& att
         return resolve_guids(ask, attachment, host_seed, plan);
     if (ask.network) VFMGR_CHECK(hold_to_its_mac(ask, vf, settings, plan));
     if (settings.mac) return check_mac(ask.host, ask.desired, attachment.vf, *settings.mac);
-    settings.mac = choose_mac(ask.host, ask.desired, attachment.vf, ask.vm.uuid, host_seed);
+    VFMGR_TRY(settings.mac,
+              choose_mac(ask.host, ask.desired, attachment.vf, ask.vm.uuid, host_seed));
     plan.notes.push_back(
         fmt::format("MAC {} was chosen: none was given", to_string(*settings.mac)));
     return {};
@@ -273,7 +269,7 @@ Result<AttachmentPlan> attach(Ask const& ask, DesiredPf const& pf, Attachment be
     VFMGR_CHECK(check_verification(ask, attachment));
     VFMGR_CHECK(check_interface(ask));
     VFMGR_CHECK(check_listeners(ask));
-    VFMGR_TRY(VfState const* vf, choose_vf(ask.host, ask.desired, ask.pf, ask.spec.vf));
+    VFMGR_TRY(VfState const* vf, choose_vf(ask.host, ask.desired, ask.pf, ask.request.choice()));
     attachment.vf = VfId{ask.pf.info.pci, vf->index};
     attachment.vf_pci = vf->pci;
     attachment.driver = choose_vfio_driver(ask, result.plan);
@@ -295,15 +291,20 @@ Result<AttachmentPlan> attach(Ask const& ask, DesiredPf const& pf, Attachment be
     return result;
 }
 
-}  // namespace
-
-Result<AttachmentPlan> plan_attachment(HostView const& host, DesiredState const& desired,
-                                       std::string const& id, AttachmentSpec const& spec,
-                                       std::string_view host_seed) {
-    VFMGR_CHECK(require_same_pf(host, desired, spec.pf));
-    VFMGR_TRY(PfState const* pf, readable_pf(host, spec.pf));
+Result<AttachmentPlan> plan_on(HostView const& host, DesiredState const& desired,
+                               std::string const& id, Resolved const& request,
+                               PciAddress const& pci, std::string_view host_seed) {
+    auto const& spec = request.spec;
+    VFMGR_CHECK(require_same_pf(host, desired, pci));
+    VFMGR_TRY(PfState const* pf, readable_pf(host, pci));
     VFMGR_TRY(DesiredPf const* managed, managed_pf(desired, *pf));
     VFMGR_TRY(VmInfo const* vm, readable_vm(host, spec.vm));
+    if (request.pool)
+        if (auto const why = mismatch(request.pool->select, pf->info, &managed->spec))
+            return fail(Problem::conflict,
+                        fmt::format("{} is not in pool {}: it {}", display_name(pf->info),
+                                    request.pool->name, *why),
+                        "leave the PF out to get one of the pool, or name another pool");
     VFMGR_TRY(Network const* network, named_network(*pf, desired.networks, spec));
     if (network) VFMGR_CHECK(require_own_interface(pf->info, *network));
     Attachment attachment;
@@ -311,8 +312,61 @@ Result<AttachmentPlan> plan_attachment(HostView const& host, DesiredState const&
     attachment.spec = spec;
     attachment.vm_uuid = vm->uuid;
     attachment.vm = vm->name;
-    return attach(Ask{host, desired, spec, *pf, managed->spec, *vm, network}, *managed,
+    return attach(Ask{host, desired, request, spec, *pf, managed->spec, *vm, network}, *managed,
                   std::move(attachment), host_seed);
+}
+
+Error none_suits(Resolved const& request, std::vector<Candidate> const& candidates, Error first) {
+    constexpr std::size_t named_max = 16;
+    std::vector<std::string> reasons;
+    for (auto const& each : candidates)
+        if (reasons.size() < named_max)
+            reasons.push_back(fmt::format("{} {}", to_string(each.pf), each.reason));
+    first.detail = fmt::format(
+        "no PF has a VF for VM {}: {}", request.spec.vm,
+        reasons.empty() ? "this host has none" : fmt::format("{}", fmt::join(reasons, "; ")));
+    return first;
+}
+
+// Takes the best PF whose plan is not refused.
+Result<AttachmentPlan> plan_on_the_best(HostView const& host, DesiredState const& desired,
+                                        std::string const& id, Resolved const& request,
+                                        std::string_view host_seed) {
+    VFMGR_TRY(VmInfo const* vm, readable_vm(host, request.spec.vm));
+    auto const ranked = ranked_pfs(host, desired, request, vm->uuid);
+    std::vector<Candidate> candidates;
+    std::optional<AttachmentPlan> chosen;
+    std::optional<Error> first;
+    for (auto const& [candidate, possible] : ranked) {
+        candidates.push_back(candidate);
+        if (!possible || chosen) continue;
+        auto planned = plan_on(host, desired, id, request, candidate.pf, host_seed);
+        if (planned) {
+            candidates.back().chosen = true;
+            chosen = std::move(*planned);
+        } else {
+            candidates.back().reason = "was refused: " + planned.error().detail;
+            if (!first) first = std::move(planned.error());
+        }
+    }
+    if (!chosen)
+        return fail(none_suits(request, candidates,
+                               first.value_or(Error{Problem::limit_exceeded, "",
+                                                    "detach a VF, or create more: vfctl pf set"})));
+    auto const& pf = find_pf(host, chosen->attachment.vf.pf)->info;
+    chosen->plan.notes.push_back(fmt::format("PF {} was chosen: none was given", display_name(pf)));
+    chosen->attachment.candidates = std::move(candidates);
+    return std::move(*chosen);
+}
+
+}  // namespace
+
+Result<AttachmentPlan> plan_attachment(HostView const& host, DesiredState const& desired,
+                                       std::string const& id, AttachmentSpec const& spec,
+                                       std::string_view host_seed) {
+    VFMGR_TRY(auto const request, resolved(desired, spec));
+    if (spec.pf) return plan_on(host, desired, id, request, *spec.pf, host_seed);
+    return plan_on_the_best(host, desired, id, request, host_seed);
 }
 
 }  // namespace vfmgr

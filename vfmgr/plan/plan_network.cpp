@@ -120,6 +120,11 @@ Result<Plan> plan_network_removal(DesiredState const& desired, std::string const
                     "vfctl network list shows those of this host");
     if (auto const users = users_of(desired, name); !users.empty())
         return fail(used(name, *users.front(), "it can't be removed"));
+    for (auto const& [pool, each] : desired.pools)
+        if (each.pool.defaults.network == name)
+            return fail(Problem::conflict,
+                        fmt::format("network {} is the default of pool {}", name, pool),
+                        fmt::format("change the pool first: vfctl pool set {}", pool));
     return Plan{};
 }
 

@@ -190,7 +190,7 @@ Result<void> plan_move(Ask const& ask, PfMove const& move, RekeyPlan& result, Xm
 // The address of an absent VF stays what it was: no VM can start with it, and drift reports it.
 void move_attachment(HostView const& host, Attachment& attachment, PciAddress const& to) {
     attachment.vf.pf = to;
-    attachment.spec.pf = to;
+    if (attachment.spec.pf) attachment.spec.pf = to;
     if (auto const* const vf = find_vf(host, attachment.vf)) attachment.vf_pci = vf->pci;
 }
 

@@ -32,9 +32,27 @@ void remember_revision(SQLite::Database& db, std::uint64_t revision) {
             std::to_string(revision));
 }
 
+void save_selection(SQLite::Database& db, Batch const& batch) {
+    for (auto const& pool : batch.save_pools)
+        execute(db, "INSERT OR REPLACE INTO pools VALUES (?, ?)", pool.pool.name,
+                document_of(pool));
+    for (auto const& name : batch.erase_pools)
+        execute(db, "DELETE FROM pools WHERE name = ?", name);
+    for (auto const& reservation : batch.save_reservations)
+        execute(db, "INSERT OR REPLACE INTO reservations VALUES (?, ?)", reservation.name,
+                document_of(reservation));
+    for (auto const& name : batch.erase_reservations)
+        execute(db, "DELETE FROM reservations WHERE name = ?", name);
+    if (batch.save_handed_out)
+        execute(db, "INSERT OR REPLACE INTO handed_out VALUES (0, ?)",
+                document_of(*batch.save_handed_out));
+}
+
 void save_desired(SQLite::Database& db, Batch const& batch) {
     for (auto const& [pci, pf] : batch.save_pfs) remember_revision(db, pf.revision);
     for (auto const& network : batch.save_networks) remember_revision(db, network.revision);
+    for (auto const& pool : batch.save_pools) remember_revision(db, pool.revision);
+    if (batch.save_handed_out) remember_revision(db, batch.save_handed_out->revision);
     for (auto const& link : batch.save_rdma_links) remember_revision(db, link.revision);
     for (auto const& [pci, pf] : batch.save_pfs)
         execute(db, "INSERT OR REPLACE INTO pfs VALUES (?, ?)", to_string(pci), document_of(pf));
@@ -45,6 +63,7 @@ void save_desired(SQLite::Database& db, Batch const& batch) {
                 document_of(network));
     for (auto const& name : batch.erase_networks)
         execute(db, "DELETE FROM networks WHERE name = ?", name);
+    save_selection(db, batch);
     for (auto const& attachment : batch.save_attachments)
         execute(db, "INSERT OR REPLACE INTO attachments VALUES (?, ?)", attachment.id,
                 document_of(attachment));
@@ -203,6 +222,14 @@ Result<DesiredState> Store::load() {
         VFMGR_CHECK(load_by_address(store, db, "PF", "SELECT pci, document FROM pfs", state.pfs));
         VFMGR_CHECK(load_by_name(store, db, "network", "SELECT name, document FROM networks",
                                  state.networks));
+        VFMGR_CHECK(
+            load_by_name(store, db, "pool", "SELECT name, document FROM pools", state.pools));
+        VFMGR_CHECK(load_by_name(store, db, "reservation",
+                                 "SELECT name, document FROM reservations", state.reservations));
+        VFMGR_TRY(auto identities,
+                  store.named_values<DesiredIdentities>(
+                      db, "identities", "SELECT CAST(id AS TEXT), document FROM handed_out"));
+        for (auto& [id, each] : identities) state.handed_out = std::move(each);
         VFMGR_CHECK(load_by_name(store, db, "attachment", "SELECT id, document FROM attachments",
                                  state.attachments));
         VFMGR_CHECK(load_quarantine(store, db, state));

@@ -166,8 +166,15 @@ UPDATE pfs SET document = json_remove(document, '$.spec.networks') WHERE json_va
 DROP TABLE moved;
 )sql";
 
-constexpr std::array migrations{version_1, version_2, version_3, version_4,  version_5, version_6,
-                                version_7, version_8, version_9, version_10, version_11};
+constexpr char const* version_12 = R"sql(
+CREATE TABLE pools (name TEXT PRIMARY KEY, document TEXT NOT NULL) STRICT;
+CREATE TABLE reservations (name TEXT PRIMARY KEY, document TEXT NOT NULL) STRICT;
+CREATE TABLE handed_out (id INTEGER PRIMARY KEY CHECK (id = 0), document TEXT NOT NULL) STRICT;
+)sql";
+
+constexpr std::array migrations{version_1, version_2,  version_3,  version_4,
+                                version_5, version_6,  version_7,  version_8,
+                                version_9, version_10, version_11, version_12};
 constexpr int newest = static_cast<int>(migrations.size());
 constexpr int application_id = 0x76666d67;  // "vfmg"
 

@@ -47,6 +47,11 @@ struct Batch {
     std::vector<PciAddress> erase_pfs;
     std::vector<DesiredNetwork> save_networks;
     std::vector<std::string> erase_networks;  // names
+    std::vector<DesiredPool> save_pools;
+    std::vector<std::string> erase_pools;  // names
+    std::vector<Reservation> save_reservations;
+    std::vector<std::string> erase_reservations;  // names
+    std::optional<DesiredIdentities> save_handed_out;
     std::vector<Attachment> save_attachments;
     std::vector<std::string> erase_attachments;
     std::vector<Quarantine> save_quarantines;

@@ -98,7 +98,7 @@ TEST(AttachmentSpec, SurvivesItsJson) {
     EXPECT_EQ(spec.vf, std::nullopt);
     EXPECT_EQ(spec.network, std::nullopt);
     EXPECT_TRUE(empty(spec.settings));
-    EXPECT_EQ(spec.verify, VerifyMode::none);
+    EXPECT_EQ(spec.verify, std::nullopt);
     EXPECT_EQ(spec.verify_timeout_seconds, 120U);
 }
 

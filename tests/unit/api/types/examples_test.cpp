@@ -10,11 +10,14 @@
 #include "api/types/daemon.hpp"
 #include "api/types/firmware.hpp"
 #include "api/types/guest.hpp"
+#include "api/types/identities.hpp"
 #include "api/types/json.hpp"
 #include "api/types/network.hpp"
 #include "api/types/operation.hpp"
 #include "api/types/pf_state.hpp"
+#include "api/types/pool.hpp"
 #include "api/types/rdma.hpp"
+#include "api/types/reservation.hpp"
 #include "api/types/vm_info.hpp"
 
 namespace vfmgr {
@@ -58,6 +61,10 @@ TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<VmInfo>("vm_info");
     expect_golden<PfSpec>("pf_spec");
     expect_golden<Network>("network");
+    expect_golden<Pool>("pool");
+    expect_golden<ReservationSpec>("reservation_spec");
+    expect_golden<Reservation>("reservation");
+    expect_golden<Identities>("identities");
     expect_golden<AttachmentSpec>("attachment_spec-all");
     expect_golden<InteropRequest>("interop_request");
     expect_golden<InteropWindow>("interop_window");
@@ -96,6 +103,8 @@ TEST(Examples, APlanIsReadWithoutItsStepsMembers) {
 TEST(Examples, SpecsMayLeaveMembersOut) {
     expect_same_value<PfSpec>("pf_spec-least");
     expect_same_value<Network>("network-least");
+    expect_same_value<Pool>("pool-least");
+    expect_same_value<ReservationSpec>("reservation_spec-least");
     expect_same_value<AttachmentSpec>("attachment_spec");
     expect_same_value<AttachmentSpec>("attachment_spec-least");
 }

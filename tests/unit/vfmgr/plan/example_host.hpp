@@ -124,7 +124,7 @@ inline DesiredState with_attachment(DesiredState state, HostView const& view, st
                                     AttachmentSpec const& spec) {
     auto planned = plan_attachment(view, state, id, spec, "seed").value();
     planned.attachment.state = AttachmentState::attached;
-    state.pfs[spec.pf].base = planned.base;
+    state.pfs[planned.attachment.vf.pf].base = planned.base;
     state.attachments[id] = planned.attachment;
     return state;
 }

@@ -126,14 +126,16 @@ TEST(PlanAttachment, RefusesAnUnknownVmPfOrNetwork) {
     EXPECT_EQ(plan(host(), desired(), ask("nobody")).error().problem, Problem::not_found);
     auto spec = ask();
     spec.network = "other";
-    EXPECT_THAT(plan(host(), desired(), spec).error().remedy, HasSubstr("plain, train"));
+    EXPECT_THAT(plan(host(), desired(), spec).error().remedy, HasSubstr("vfctl network list"));
     spec = ask();
     spec.pf = PciAddress{0, 9, 0, 0};
     EXPECT_EQ(plan(host(), desired(), spec).error().problem, Problem::not_found);
 }
 
 TEST(PlanAttachment, RefusesAPfThatIsOnlyObserved) {
-    EXPECT_EQ(plan(host(), {}, ask()).error().problem, Problem::conflict);
+    auto unmanaged = desired();
+    unmanaged.pfs.clear();
+    EXPECT_EQ(plan(host(), unmanaged, ask()).error().problem, Problem::conflict);
 }
 
 TEST(PlanAttachment, RefusesAVmWithoutAFreePciePort) {

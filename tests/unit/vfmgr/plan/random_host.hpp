@@ -206,8 +206,9 @@ inline AttachmentSpec any_attachment(World const& world) {
     spec.vf = maybe(8, static_cast<std::uint16_t>(below(8)));
     std::vector<std::string> carried;
     for (auto const& [name, each] : world.desired.networks)
-        if (host_address_on(each.network, spec.pf)) carried.push_back(name);
+        if (host_address_on(each.network, *spec.pf)) carried.push_back(name);
     if (!carried.empty() && chance(70)) spec.network = one_of(carried);
+    if (spec.network && !spec.vf && chance(20)) spec.pf.reset();
     if (chance(3)) spec.network = "nowhere";
     if (spec.network && chance(15))
         spec.address = IpAddress::parse(fmt::format("192.168.101.{}", below(7))).value();
@@ -232,7 +233,7 @@ inline void attach(World& world, std::string const& id) {
         if (!fakes.perform(step)) return;
     world.view = fakes.view();
     planned->attachment.state = AttachmentState::attached;
-    world.desired.pfs[spec.pf].base = planned->base;
+    world.desired.pfs[planned->attachment.vf.pf].base = planned->base;
     world.desired.attachments[id] = planned->attachment;
 }
 

@@ -31,7 +31,7 @@ TEST_F(FormsTest, EachIsKept) {
     static_cast<void>(open());
     for (int each = 1; each <= form(); ++each)
         EXPECT_TRUE(exists(forms / fmt::format("form-{}.sql", each))) << each;
-    EXPECT_EQ(form(), 11) << "say so in INSTANTIATE_TEST_SUITE_P";
+    EXPECT_EQ(form(), 12) << "say so in INSTANTIATE_TEST_SUITE_P";
 }
 
 TEST_P(FormsTest, LosesNoSpec) {
@@ -41,6 +41,13 @@ TEST_P(FormsTest, LosesNoSpec) {
     pf.spec.vf_driver = "vfio-pci";
     EXPECT_EQ(state.pfs, (std::map<PciAddress, DesiredPf>{{test::pf, pf}}));
     EXPECT_EQ(state.networks, (Networks{{"train", {test::network(), 3}}}));
+    EXPECT_EQ(state.pools.size(), GetParam() < 12 ? 0U : 1U);
+    EXPECT_EQ(state.reservations.size(), GetParam() < 12 ? 0U : 1U);
+    EXPECT_EQ(state.handed_out, GetParam() < 12 ? DesiredIdentities{} : test::handed_out());
+    if (GetParam() >= 12) {
+        EXPECT_EQ(state.pools.at("fast"), test::pool());
+        EXPECT_EQ(state.reservations.at("job"), test::reservation());
+    }
     auto leaving = test::attachment(2);
     leaving.state = AttachmentState::detaching;
     EXPECT_EQ(state.attachments.size(), 2U);
@@ -167,10 +174,10 @@ TEST_F(FormsTest, CutsWhatEarlierAuditsHold) {
     EXPECT_FALSE(kept[2].refused);
 }
 
-INSTANTIATE_TEST_SUITE_P(Form, FormsTest, testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
+INSTANTIATE_TEST_SUITE_P(Form, FormsTest, testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12));
 
 class LaterFormsTest : public FormsTest {};
-INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest, testing::Values(2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
+INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest, testing::Values(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12));
 
 TEST_P(LaterFormsTest, KeepTokensAndHistory) {
     restore(GetParam());

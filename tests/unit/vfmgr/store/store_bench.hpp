@@ -32,6 +32,33 @@ inline Network network() {
     return value;
 }
 
+inline DesiredPool pool() {
+    DesiredPool value{{"fast", {}, {}}, 7};
+    value.pool.select.pfs = {{pf, 0, 3}};
+    value.pool.select.link_layers = {LinkLayer::ethernet};
+    value.pool.select.labels = {{"rail", "0"}};
+    value.pool.defaults.network = "train";
+    value.pool.defaults.settings.trust = true;
+    value.pool.defaults.verify = VerifyMode::required;
+    return value;
+}
+
+inline Reservation reservation() {
+    Reservation value{"job", {}, {{pf, 3}}, "uid:0", at(1769860800000), at(1769861400000)};
+    value.spec.pool = "fast";
+    value.spec.count = 2;
+    return value;
+}
+
+inline DesiredIdentities handed_out() {
+    DesiredIdentities value{{}, 8};
+    value.identities.macs = {
+        Range<MacAddress>::parse("52:54:00:00:00:00-52:54:00:00:00:ff").value()};
+    value.identities.addresses = {
+        {"train", {Range<IpAddress>::parse("192.168.100.10-192.168.100.99").value()}}};
+    return value;
+}
+
 inline DesiredPf desired_pf(std::uint64_t revision = 1) {
     DesiredPf value;
     value.spec.num_vfs = 7;
@@ -45,6 +72,7 @@ inline Attachment attachment(std::uint32_t number) {
     value.id = fmt::format("{:08x}", number);
     value.spec.vm = "vm1";
     value.spec.pf = pf;
+    value.spec.verify = VerifyMode::none;
     value.spec.network = "train";
     value.spec.settings.trust = true;
     value.vf = {pf, static_cast<std::uint16_t>(number % 7)};

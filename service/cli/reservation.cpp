@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/types/reservation.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "api/types/json.hpp"
+#include "service/cli/add_command.hpp"
+#include "service/cli/connection.hpp"
+#include "service/cli/progress.hpp"
+#include "service/cli/show.hpp"
+
+namespace vfmgr {
+namespace {
+
+constexpr auto reservations_path = "/v1/reservations";
+
+std::string path_of(std::string const& name) {
+    return fmt::format("{}/{}", reservations_path, name);
+}
+
+Table reservation_table(std::vector<Reservation> const& reservations) {
+    Table table{{"NAME", "POOL", "NETWORK", "VFS", "REQUESTED-BY", "EXPIRES"}, {}};
+    for (auto const& one : reservations)
+        table.rows.push_back({cell(one.name), cell(one.spec.pool), cell(one.spec.network),
+                              cell(one.vfs), cell(one.requested_by), cell(one.expires_at)});
+    return table;
+}
+
+std::string reservation_page(Reservation const& one, Options const& options) {
+    return as_table(reservation_table({one}),
+                    options.no_headers ? Headers::hidden : Headers::shown);
+}
+
+Result<void> show_reservation(Options const& options, std::string const& name) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const response, connection.send({.path = path_of(name)}));
+    return print_answer<Reservation>(
+        response, options, [](Reservation const& one) { return reservation_table({one}); },
+        reservation_page);
+}
+
+struct MakeArguments {
+    std::string pool;
+    std::string network;
+    std::uint16_t count = 1;
+    bool distinct_pfs = false;
+    std::uint32_t seconds = ReservationSpec{}.seconds;
+};
+
+Result<void> make(Options const& options, std::string const& name, MakeArguments const& arguments) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    ReservationSpec spec;
+    if (!arguments.pool.empty()) spec.pool = arguments.pool;
+    if (!arguments.network.empty()) spec.network = arguments.network;
+    spec.count = arguments.count;
+    spec.distinct_pfs = arguments.distinct_pfs;
+    spec.seconds = arguments.seconds;
+    VFMGR_TRY(
+        auto const settled,
+        change(connection, options,
+               {.method = "PUT", .path = path_of(name), .body = nlohmann::json(spec).dump()}));
+    if (settled.shown) return {};
+    return show_reservation(options, name);
+}
+
+Result<void> release(Options const& options, std::string const& name) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const settled,
+              change(connection, options, {.method = "DELETE", .path = path_of(name)}));
+    if (!settled.shown) print_sentence(fmt::format("reservation {} is released", name), options);
+    return {};
+}
+
+}  // namespace
+
+void add_reservation_commands(CLI::App& app, Session& session) {
+    auto* const reservation = add_group(app, "reservation", "keep VFs for later, for a time");
+    add_command(*reservation, session, "list", "list the reservations of the host",
+                [](Options const& options) {
+                    return print_list<Reservation>(options, {.path = reservations_path},
+                                                   reservation_table);
+                });
+    Named const by_name{"NAME", "name of the reservation"};
+    add_named(*reservation, session, "show", "show one reservation", by_name, show_reservation);
+    auto const [command, name, arguments] =
+        add_named(*reservation, session, "make", "keep VFs, or others for another time",
+                  {"NAME", "1 to 32 of a-z, 0-9 and '-'"}, make, MakeArguments{});
+    command->add_option("--pool", arguments.pool, "of this pool");
+    command->add_option("--network", arguments.network, "on PFs that carry this network");
+    command->add_option("--count", arguments.count, "number of VFs, 1 to 128");
+    command->add_flag("--distinct-pfs", arguments.distinct_pfs, "each VF on a PF of its own");
+    command->add_option("--seconds", arguments.seconds, "for this time, 10 to 604800");
+    add_named(*reservation, session, "release", "give up the VFs that it still keeps", by_name,
+              release);
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pools of VFs, reservations of their VFs, and the identities that this host may hand out.
+#include "api/types/json.hpp"
+#include "service/routes/api.hpp"
+#include "service/routes/named.hpp"
+#include "vfmgr/plan/select.hpp"
+
+namespace vfmgr {
+namespace {
+
+http::Response list_pools(Call const&, Snapshot const& now) {
+    std::vector<Pool> pools;
+    for (auto const& [name, each] : now.desired->pools) pools.push_back(each.pool);
+    return list_response(pools);
+}
+
+Result<http::Response> show_pool(Call const& call, Snapshot const& now) {
+    VFMGR_TRY(auto const* const found, named(call, "pool", now.desired->pools));
+    return with_etag(json_response(200, found->pool), found->revision);
+}
+
+Result<Change> put_pool(Call const& call) {
+    VFMGR_TRY(auto pool, named_body<Pool>(call, "pool"));
+    return Change{PutPool{std::move(pool)}, show_pool};
+}
+
+Result<Change> remove_pool(Call const& call) {
+    return Change{RemovePool{call.ids.at("name")}, removed};
+}
+
+http::Response list_reservations(Call const&, Snapshot const& now) {
+    std::vector<Reservation> reservations;
+    for (auto const& [name, each] : now.desired->reservations) reservations.push_back(each);
+    return list_response(reservations);
+}
+
+Result<http::Response> show_reservation(Call const& call, Snapshot const& now) {
+    VFMGR_TRY(auto const* const found, named(call, "reservation", now.desired->reservations));
+    return json_response(200, *found);
+}
+
+Result<Change> reserve(Call const& call) {
+    VFMGR_TRY(auto name, own_name(call, "reservation"));
+    VFMGR_TRY(auto spec, from_json_text<ReservationSpec>(call.request.body));
+    return Change{Reserve{std::move(name), std::move(spec)}, show_reservation};
+}
+
+Result<Change> release(Call const& call) {
+    return Change{Release{call.ids.at("name")}, removed};
+}
+
+http::Response show_identities(Call const&, Snapshot const& now) {
+    auto const& [identities, revision] = now.desired->handed_out;
+    return with_etag(json_response(200, identities), revision);
+}
+
+Result<Change> put_identities(Call const& call) {
+    VFMGR_TRY(auto identities, from_json_text<Identities>(call.request.body));
+    return Change{PutIdentities{std::move(identities)}, show_identities};
+}
+
+}  // namespace
+
+std::vector<Route> pool_routes() {
+    auto const* const pool = "/v1/pools/{name}";
+    auto const* const reservation = "/v1/reservations/{name}";
+    auto const* const identities = "/v1/identities";
+    return {
+        {"GET", "/v1/pools", Role::viewer, list_pools},
+        {"GET", pool, Role::viewer, show_pool},
+        {"PUT", pool, Role::admin, put_pool, {"dry_run"}},
+        {"DELETE", pool, Role::admin, remove_pool, {"dry_run"}},
+        {"GET", "/v1/reservations", Role::viewer, list_reservations},
+        {"GET", reservation, Role::viewer, show_reservation},
+        {"PUT", reservation, Role::operator_, reserve, {"dry_run"}},
+        {"DELETE", reservation, Role::operator_, release, {"dry_run"}},
+        {"GET", identities, Role::viewer, show_identities},
+        {"PUT", identities, Role::admin, put_identities, {"dry_run"}},
+    };
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Identities of VFs: MACs, GUIDs and IP addresses, chosen or checked. None that anything visible
+// has is handed out.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "vfmgr/plan/choose.hpp"
+
+namespace vfmgr {
+namespace {
+
+// FNV-1a, 64 bits. A MAC has 46 free bits and the caller resolves collisions, so the hash need not
+// be strong. It must be the same on every build and machine, which std::hash is not.
+std::uint64_t fnv1a(std::string_view text) {
+    std::uint64_t hash = 0xcbf29ce484222325ULL;
+    for (char const c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+    return hash;
+}
+
+bool has(VfSpec const& settings, MacAddress const& mac) {
+    return settings.mac == mac;
+}
+bool has(VfSpec const& settings, Guid const& guid) {
+    return settings.node_guid == guid || settings.port_guid == guid;
+}
+
+// Names another VF that has this MAC or GUID; empty when there is none.
+template <class Identity>
+std::string vf_with(HostView const& host, DesiredState const& desired, VfId const& vf,
+                    Identity const& identity) {
+    for (auto const& [id, attachment] : desired.attachments)
+        if (has(attachment.settings, identity) && attachment.vf != vf)
+            return fmt::format("VF {} attached to {} (attachment {})", to_string(attachment.vf),
+                               attachment.vm, id);
+    // The VM may still use the address, and a PF that is gone may come back with it.
+    for (auto const& [id, quarantine] : desired.quarantine)
+        if (has(quarantine.attachment.settings, identity) && id != vf)
+            return fmt::format("VF {} in quarantine, last attached to {}", to_string(id),
+                               quarantine.attachment.vm);
+    for (auto const& [address, pf] : host.kernel.pfs)
+        for (auto const& other : pf.vfs)
+            if (has(other.settings, identity) && VfId{address, other.index} != vf)
+                return fmt::format("VF {} of {}", other.index, display_name(pf.info));
+    return {};
+}
+
+std::string owner_of(HostView const& host, DesiredState const& desired, VfId const& vf,
+                     MacAddress const& mac) {
+    for (auto const& [address, pf] : host.kernel.pfs)
+        if (pf.info.mac == mac) return fmt::format("PF {}", display_name(pf.info));
+    return vf_with(host, desired, vf, mac);
+}
+
+// `owner` names the PF or VF that has the identity; empty when it is free.
+Result<void> require_nobodys(std::string const& identity, std::string const& owner) {
+    if (owner.empty()) return {};
+    return fail(Problem::conflict, fmt::format("{} is already used by {}", identity, owner),
+                "choose another, or leave it out to get a unique one");
+}
+
+// The VM gets the same hash from this PF every time. The caller tries the next `n` while the
+// identity is taken.
+std::uint64_t identity_hash(VfId const& vf, std::string_view vm_uuid, std::string_view host_seed,
+                            unsigned n) {
+    return fnv1a(fmt::format("{}/{}/{}/{}", host_seed, vm_uuid, to_string(vf.pf), n));
+}
+
+// Numbers of identities that a range has, at most UINT64_MAX.
+std::uint64_t number_of(MacAddress const& mac) {
+    std::uint64_t number = 0;
+    for (auto const octet : mac.octets) number = number << 8U | octet;
+    return number;
+}
+std::uint64_t number_of(Guid const& guid) {
+    return guid.value;
+}
+MacAddress mac_of(std::uint64_t number) {
+    MacAddress mac;
+    for (std::size_t i = mac.octets.size(); i-- > 0; number >>= 8U)
+        mac.octets[i] = static_cast<std::uint8_t>(number & 0xff);
+    return mac;
+}
+
+// Returns number n of all that the ranges hold, counted on from the first, and again from there.
+template <class T>
+std::uint64_t nth_of(std::vector<Range<T>> const& ranges, std::uint64_t size, std::uint64_t n) {
+    n %= size;
+    for (auto const& range : ranges) {
+        auto const in_range = number_of(range.last) - number_of(range.first) + 1;
+        if (n < in_range) return number_of(range.first) + n;
+        n -= in_range;
+    }
+    return number_of(ranges.front().first);
+}
+
+template <class T>
+std::uint64_t size_of(std::vector<Range<T>> const& ranges) {
+    std::uint64_t size = 0;
+    for (auto const& range : ranges) size += number_of(range.last) - number_of(range.first) + 1;
+    return size;
+}
+
+// Ranges are bigger than the number of VFs that a host can have, or all of them are tried.
+constexpr std::uint64_t tries_max = 1U << 16U;
+
+Error none_left(std::string_view what) {
+    return {Problem::limit_exceeded, fmt::format("no {} of this host's identities is free", what),
+            "add a range: vfctl identities set"};
+}
+
+}  // namespace
+
+Result<MacAddress> choose_mac(HostView const& host, DesiredState const& desired, VfId const& vf,
+                              std::string_view vm_uuid, std::string_view host_seed) {
+    auto const& ranges = desired.handed_out.identities.macs;
+    auto const size = size_of(ranges);
+    auto const start = identity_hash(vf, vm_uuid, host_seed, 0);
+    for (unsigned n = 0; n < tries_max && (size == 0 || n < size); ++n) {
+        if (size > 0) {
+            auto const mac = mac_of(nth_of(ranges, size, start % size + n));
+            if (owner_of(host, desired, vf, mac).empty()) return mac;
+            continue;
+        }
+        auto hash = identity_hash(vf, vm_uuid, host_seed, n);
+        MacAddress mac;
+        for (auto& octet : mac.octets) {
+            octet = static_cast<std::uint8_t>(hash & 0xff);
+            hash >>= 8;
+        }
+        // Locally administered (bit 1), unicast (bit 0).
+        mac.octets[0] = static_cast<std::uint8_t>((mac.octets[0] & 0xfc) | 0x02);
+        if (owner_of(host, desired, vf, mac).empty()) return mac;
+    }
+    return fail(none_left("MAC"));
+}
+
+Result<void> check_mac(HostView const& host, DesiredState const& desired, VfId const& vf,
+                       MacAddress const& mac) {
+    return require_nobodys("MAC " + to_string(mac), owner_of(host, desired, vf, mac));
+}
+
+Result<Guid> choose_guid(HostView const& host, DesiredState const& desired, VfId const& vf,
+                         std::string_view vm_uuid, std::string_view host_seed) {
+    constexpr std::uint64_t group = 1ULL << 56U;
+    constexpr std::uint64_t local = 1ULL << 57U;
+    auto const& ranges = desired.handed_out.identities.guids;
+    auto const size = size_of(ranges);
+    auto const start = identity_hash(vf, vm_uuid, host_seed, 0);
+    for (unsigned n = 0; n < tries_max && (size == 0 || n < size); ++n) {
+        Guid const guid{size > 0 ? nth_of(ranges, size, start % size + n)
+                                 : (identity_hash(vf, vm_uuid, host_seed, n) & ~group) | local};
+        if (vf_with(host, desired, vf, guid).empty()) return guid;
+    }
+    return fail(none_left("GUID"));
+}
+
+Result<void> check_guid(HostView const& host, DesiredState const& desired, VfId const& vf,
+                        Guid const& guid) {
+    return require_nobodys("GUID " + to_string(guid), vf_with(host, desired, vf, guid));
+}
+
+namespace {
+
+// Attachments by address, those of VFs in quarantine too: their VMs may still use theirs.
+std::map<IpAddress, Attachment const*> users_of_addresses(DesiredState const& desired) {
+    std::map<IpAddress, Attachment const*> users;
+    for (auto const& [vf, quarantine] : desired.quarantine)
+        if (quarantine.attachment.address)
+            users[*quarantine.attachment.address] = &quarantine.attachment;
+    for (auto const& [id, attachment] : desired.attachments)
+        if (attachment.address) users[*attachment.address] = &attachment;
+    return users;
+}
+
+// The network's ranges, as far as they are this host's to hand out.
+std::vector<Range<IpAddress>> ranges_of(Identities const& identities, Network const& network) {
+    std::vector<Range<IpAddress>> all = network.ranges;
+    if (all.empty()) all = {{network.prefix.address, network.prefix.last()}};
+    auto const mine =
+        std::ranges::find(identities.addresses, network.name, &NetworkRanges::network);
+    if (mine == identities.addresses.end()) return all;
+    std::vector<Range<IpAddress>> both;
+    for (auto const& range : all)
+        for (auto const& own : mine->ranges)
+            if (range.overlaps(own))
+                both.push_back({std::max(range.first, own.first), std::min(range.last, own.last)});
+    return both;
+}
+
+std::string host_addresses(Network const& network) {
+    std::vector<std::string> all;
+    for (auto const& on : network.pfs) all.push_back(to_string(on.host_address));
+    return fmt::format("{}", fmt::join(all, ", "));
+}
+
+}  // namespace
+
+Result<IpAddress> choose_address(DesiredState const& desired, Network const& network,
+                                 std::optional<IpAddress> const& requested) {
+    auto const users = users_of_addresses(desired);
+    if (requested) {
+        if (!can_be_a_vms(network, *requested))
+            return fail(Problem::conflict,
+                        fmt::format("{} can't be a VM's address in network {} ({}, host {})",
+                                    to_string(*requested), network.name, to_string(network.prefix),
+                                    host_addresses(network)),
+                        "choose another inside the prefix, or leave it out");
+        if (auto const user = users.find(*requested); user != users.end())
+            return fail(Problem::conflict,
+                        fmt::format("{} is the address of {} (attachment {})",
+                                    to_string(*requested), user->second->vm, user->second->id),
+                        "choose another, or leave it out");
+        return *requested;
+    }
+    for (auto const& range : ranges_of(desired.handed_out.identities, network))
+        for (std::optional address = range.first; address && *address <= range.last;
+             address = address->next())
+            if (can_be_a_vms(network, *address) && !users.contains(*address)) return *address;
+    return fail(
+        Problem::limit_exceeded,
+        fmt::format("network {} ({}) has no free address that this host may hand out", network.name,
+                    to_string(network.prefix)),
+        "detach a VM, or give the network a larger prefix or another range (vfctl network set, "
+        "vfctl identities set)");
+}
+
+}  // namespace vfmgr
