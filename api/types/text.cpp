@@ -51,9 +51,10 @@ bool belongs(char32_t code, std::string_view behind, Shown as) {
 
 std::string escape_of(char32_t code, Shown as) {
     auto const number = static_cast<std::uint32_t>(code);
-    if (as != Shown::json && number < 0x80) return fmt::format("\\x{:02x}", number);
-    if (as != Shown::json) return fmt::format("\\u{:04x}", number);
-    if (number < 0x10000) return fmt::format("\\u{:04x}", number);
+    bool const in_document = as == Shown::json || as == Shown::yaml;
+    if (!in_document && number < 0x80) return fmt::format("\\x{:02x}", number);
+    if (!in_document || number < 0x10000) return fmt::format("\\u{:04x}", number);
+    if (as == Shown::yaml) return fmt::format("\\U{:08x}", number);
     auto const pair = number - 0x10000;
     return fmt::format("\\u{:04x}\\u{:04x}", 0xd800 + (pair >> 10U), 0xdc00 + (pair & 0x3ffU));
 }
@@ -67,7 +68,7 @@ std::string escaped(std::string_view text, Shown as) {
         auto const character = first_of(text);
         auto const behind = text.substr(character.bytes);
         if (!character.valid)
-            out += as == Shown::json
+            out += as == Shown::json || as == Shown::yaml
                        ? std::string("\\ufffd")
                        : fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
         else if (steers(character.code) && !belongs(character.code, behind, as))

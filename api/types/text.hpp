@@ -78,6 +78,7 @@ enum class Shown {
     word,  // newlines and tabs are escaped too
     text,  // newlines and tabs stay
     json,  // escaped as in JSON strings, so the document keeps its meaning
+    yaml,  // the same, as in YAML's double quotes
 };
 
 // Escapes controls (C0, DEL, C1), line separators and bidirectional controls, as "\x1b" or

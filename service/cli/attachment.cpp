@@ -48,7 +48,8 @@ Result<void> attach(Options const& options, AttachArguments const& arguments) {
     ApiRequest request{.method = "POST", .path = "/v1/attachments", .body = json(spec).dump()};
     if (auto key = random_key(); !options.dry_run && !key.empty())
         request.headers["idempotency-key"] = std::move(key);
-    VFMGR_TRY(auto const settled, change(connection, options, std::move(request)));
+    VFMGR_TRY(auto const settled,
+              change(connection, options, std::move(request), attachment_table({})));
     if (!settled.done) return {};
     print_sentence(fmt::format("VM {} has its VF", arguments.vm), options);
     return print_attachment(connection, options, settled.done->operation.subject);
@@ -58,15 +59,15 @@ Result<void> detach(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const id, resolve_attachment(connection, name));
     ApiRequest request{.method = "DELETE", .path = "/v1/attachments/" + id};
-    VFMGR_TRY(auto const settled, change(connection, options, std::move(request)));
+    VFMGR_TRY(auto const settled,
+              change(connection, options, std::move(request), operation_table({})));
     if (!settled.done) return {};
     auto const& certificate = settled.done->operation.certificate;
     print_sentence(certificate ? fmt::format("detached: VF {} of {} was reset and verified clean",
                                              certificate->vf.index, to_string(certificate->vf.pf))
                                : fmt::format("detached: attachment {} ended, its VF is gone", id),
                    options);
-    if (options.format == Format::json) print({}, settled.done->body, options);
-    return {};
+    return print_done(*settled.done, options);
 }
 
 Result<void> list_attachments(Options const& options) {
@@ -122,6 +123,7 @@ Result<json> responder_of(VerifyArguments const& arguments) {
 Result<void> verify(Options const& options, std::string const& name,
                     VerifyArguments const& arguments) {
     VFMGR_CHECK(refuse_dry_run(options));
+    VFMGR_CHECK(check_columns(options, test_table({})));
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const id, resolve_attachment(connection, name));
     auto const path = "/v1/attachments/" + id;
@@ -144,8 +146,8 @@ Result<void> verify(Options const& options, std::string const& name,
     if (!ran) return fail(settled.error());
     VFMGR_TRY(auto const attachment, get<Attachment>(connection, path));
     if (auto const& report = attachment.verification)
-        print(test_table(*report), verification_page(*report, options), json(*report).dump(),
-              options);
+        VFMGR_CHECK(print(test_table(*report), verification_page(*report, options),
+                          json(*report).dump(), options));
     if (!settled) return fail(settled.error());
     return {};
 }

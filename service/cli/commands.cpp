@@ -41,6 +41,28 @@ int ended_with(Result<void> done) {
     return exit_code(done.error().problem);
 }
 
+// Splits "id,vm" at its commas.
+std::vector<std::string> words_of(std::string_view text) {
+    std::vector<std::string> words;
+    while (auto const word = take_until(text, ',')) words.emplace_back(*word);
+    words.emplace_back(text);
+    return words;
+}
+
+Result<void> check_output(Options const& options) {
+    bool const has_columns = options.format == Format::table || options.format == Format::csv;
+    if (has_columns || options.columns.empty()) return {};
+    return fail(Problem::invalid_request,
+                fmt::format("-c chooses columns of tables and CSV, but the format is {}",
+                            enum_name(options.format)),
+                "leave -c out, or use -o csv");
+}
+
+Result<void> run(Session const& session) {
+    VFMGR_CHECK(check_output(session.options));
+    return session.run();
+}
+
 }  // namespace
 
 Result<void> refuse_dry_run(Options const& options) {
@@ -70,10 +92,16 @@ void add_global_options(CLI::App& app, Session& session) {
                if (!format) throw CLI::ValidationError("-o", "is one of " + enum_choices<Format>());
                options.format = *format;
            },
-           "output format: table, json (the API's own answer), csv or name")
+           "output format: table, json (the API's own answer), yaml (the same), csv, or name (what "
+           "other commands accept)")
         ->type_name("FORMAT");
     app.add_flag_callback(
         "-j,--json", [&options] { options.format = Format::json; }, "same as -o json");
+    app.add_option_function<std::string>(
+           "-c,--columns",
+           [&options](std::string const& text) { options.columns = words_of(text); },
+           "print only these columns of the table or CSV, separated by commas")
+        ->type_name("COLUMNS");
     app.add_flag("--no-headers", options.no_headers, "omit the header line of tables and CSV");
     app.add_flag("--dry-run", options.dry_run,
                  "show what would change and what it affects; change nothing");
@@ -108,7 +136,7 @@ int run_vfctl(std::vector<std::string> arguments) {
     try {
         std::reverse(arguments.begin(), arguments.end());  // CLI11 takes a vector in reverse
         app.parse(std::move(arguments));
-        return ended_with(session.run());
+        return ended_with(run(session));
     } catch (CLI::ParseError const& error) {
         if (app.exit(error, std::cout, std::cerr) != 0) return exit_usage;
         std::cout.flush();

@@ -47,21 +47,28 @@ Result<checks::Symptom> find_symptom(std::string const& id) {
 }
 
 Table table_of(CheckReport const& report) {
-    Table table{{"rule", "subject", "result", "detail"}, {}};
+    Table table{{"RULE", "SUBJECT", "RESULT", "DETAIL"}, {}};
     for (auto const& finding : report.findings)
         table.rows.push_back({finding.rule, finding.subject, std::string(enum_name(finding.result)),
                               finding.detail});
     return table;
 }
 
-void print_rules() {
-    for (auto const& rule : checks::all_rules())
-        write_out(fmt::format("{}: {} ({})\n", rule.id, rule.title, rule.source), Shown::text);
+Result<void> print_rules(Options const& options) {
+    Table table{{"RULE", "TITLE", "SOURCE"}, {}};
+    std::string page;
+    auto items = nlohmann::json::array();
+    for (auto const& rule : checks::all_rules()) {
+        table.rows.push_back({cell(rule.id), cell(rule.title), cell(rule.source)});
+        page += fmt::format("{}: {} ({})\n", rule.id, rule.title, rule.source);
+        items.push_back({{"rule", rule.id}, {"title", rule.title}, {"source", rule.source}});
+    }
+    return print(table, page, nlohmann::json{{"items", std::move(items)}}.dump(), options);
 }
 
 // Succeeds unless a check fails, so that scripts can use the exit code.
 Result<void> doctor(Options const& options, DoctorArguments const& arguments) {
-    if (arguments.rules) return print_rules(), Result<void>();
+    if (arguments.rules) return print_rules(options);
     std::optional<checks::Symptom> symptom;
     if (!arguments.symptom.empty()) {
         VFMGR_TRY(symptom, find_symptom(arguments.symptom));
@@ -69,8 +76,8 @@ Result<void> doctor(Options const& options, DoctorArguments const& arguments) {
     VFMGR_TRY(auto report, report_for(options, arguments.source));
     if (symptom) report = checks::narrow(report, *symptom);
     nlohmann::json const body = report;
-    print(table_of(report), checks::describe(report, {.all = arguments.all || symptom}),
-          to_json_text(body), options);
+    VFMGR_CHECK(print(table_of(report), checks::describe(report, {.all = arguments.all || symptom}),
+                      to_json_text(body), options));
     if (worst(report) != CheckResult::failed) return {};
     return fail(Problem::guest_refused, "this host is not ready",
                 "follow the remedies of the checks above");

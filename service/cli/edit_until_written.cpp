@@ -20,14 +20,15 @@ Result<Found> find(Connection const& connection, std::string const& path) {
 
 Result<Settled> edit_until_written(Connection const& connection, Options const& options,
                                    std::string const& path,
-                                   std::function<Result<std::string>(Found const&)> const& edit) {
+                                   std::function<Result<std::string>(Found const&)> const& edit,
+                                   Table const& shown_after) {
     constexpr int tries_max = 16;  // one of several editors wins each round
     for (int tries = 1;; ++tries) {
         VFMGR_TRY(Found const found, find(connection, path));
         VFMGR_TRY(auto body, edit(found));
         ApiRequest request{.method = "PUT", .path = path, .body = std::move(body)};
         if (!found.revision.empty()) request.headers["if-match"] = found.revision;
-        auto done = change(connection, options, std::move(request));
+        auto done = change(connection, options, std::move(request), shown_after);
         if (done || done.error().problem != Problem::precondition_failed) return done;
         if (tries == tries_max) return done;
         print_sentence(fmt::format("{}; retrying the edit", done.error().detail), options);

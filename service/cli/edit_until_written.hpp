@@ -17,9 +17,9 @@ struct Found {
 };
 
 // Reads the object at `path`, and writes what `edit` makes of it by PUT. Repeats both if another
-// client was faster.
+// client was faster. `shown_after` as for change().
 [[nodiscard]] Result<Settled> edit_until_written(
     Connection const& connection, Options const& options, std::string const& path,
-    std::function<Result<std::string>(Found const&)> const& edit);
+    std::function<Result<std::string>(Found const&)> const& edit, Table const& shown_after);
 
 }  // namespace vfmgr

@@ -149,14 +149,14 @@ Result<void> reboot_for(std::vector<FirmwareView> const& cards, Options const& o
 Result<void> set_firmware(Options const& options, std::vector<std::string> const& words,
                           bool reboots) {
     VFMGR_TRY(auto const desired, firmware_words(words));
+    VFMGR_CHECK(check_columns(options, card_table({})));
     if (reboots) VFMGR_CHECK(check_reboot(options));
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const cards, cards_of(connection, desired.pfs));
     VFMGR_TRY(auto const planned, plan_all(connection, cards, desired.settings));
     if (options.dry_run) {
         VFMGR_TRY(auto const all, value_of<DryRun>({.body = planned.dump()}));
-        print(step_table(all.plan), plan_page(all.plan), planned.dump(), options);
-        return {};
+        return print(step_table(all.plan), plan_page(all.plan), planned.dump(), options);
     }
     for (auto const& card : cards) {
         VFMGR_TRY(auto const response, connection.send(change(card, desired.settings)));
@@ -167,7 +167,8 @@ Result<void> set_firmware(Options const& options, std::vector<std::string> const
     std::erase_if(changed, [&](FirmwareView const& view) {
         return std::ranges::find(cards, to_string(view.card.pci)) == cards.end();
     });
-    print(card_table(changed), nlohmann::json(ItemList<FirmwareView>{changed}).dump(), options);
+    VFMGR_CHECK(print(card_table(changed), nlohmann::json(ItemList<FirmwareView>{changed}).dump(),
+                      options));
     return reboots ? reboot_for(changed, options) : print_pending(changed, options);
 }
 

@@ -40,6 +40,7 @@ Result<std::string> body_of(OpenArguments const& arguments) {
 Result<void> open_interop(Options const& options, std::string const& name,
                           OpenArguments const& arguments) {
     VFMGR_CHECK(refuse_dry_run(options));
+    VFMGR_CHECK(with_columns(interop_table({}), options.columns));
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const id, resolve_attachment(connection, name));
     VFMGR_TRY(auto const body, body_of(arguments));

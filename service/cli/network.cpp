@@ -105,13 +105,15 @@ Result<void> set_network(Options const& options, std::string const& name,
             VFMGR_TRY(auto const pf, resolve_pf(connection, text));
             desired.pfs_removed.push_back(pf);
         }
-        VFMGR_TRY(settled, edit_until_written(connection, options, path, [&](Found const& found) {
-                      return edited(found, name, desired);
-                  }));
+        VFMGR_TRY(settled, edit_until_written(
+                               connection, options, path,
+                               [&](Found const& found) { return edited(found, name, desired); },
+                               network_table({})));
     } else {
         VFMGR_TRY(auto whole, read_text(arguments.file));
         VFMGR_TRY(settled, change(connection, options,
-                                  {.method = "PUT", .path = path, .body = std::move(whole)}));
+                                  {.method = "PUT", .path = path, .body = std::move(whole)},
+                                  network_table({})));
     }
     if (settled.shown) return {};
     return show_network(options, name);
@@ -119,10 +121,8 @@ Result<void> set_network(Options const& options, std::string const& name,
 
 Result<void> remove_network(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const settled,
-              change(connection, options, {.method = "DELETE", .path = path_of(name)}));
-    if (!settled.shown) print_sentence(fmt::format("network {} is removed", name), options);
-    return {};
+    return change_and_report(connection, options, {.method = "DELETE", .path = path_of(name)},
+                             fmt::format("network {} is removed", name));
 }
 
 void add_set(CLI::App& network, Session& session) {

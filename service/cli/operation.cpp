@@ -22,8 +22,7 @@ Result<void> show_operation(Options const& options, std::string const& id) {
 Result<void> wait_for_operation(Options const& options, std::string const& id) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const done, follow(connection, options, id));
-    print(operation_table({done.operation}), done.body, options);
-    return {};
+    return print(operation_table({done.operation}), done.body, options);
 }
 
 }  // namespace

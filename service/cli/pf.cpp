@@ -64,14 +64,15 @@ Result<void> set_pf(Options const& options, SetArguments const& arguments) {
     auto const spec_path = pf_path + "/spec";
     Settled settled;
     if (arguments.file.empty()) {
-        VFMGR_TRY(settled,
-                  edit_until_written(connection, options, spec_path, [&](Found const& found) {
-                      return edited_spec(found, arguments);
-                  }));
+        VFMGR_TRY(settled, edit_until_written(
+                               connection, options, spec_path,
+                               [&](Found const& found) { return edited_spec(found, arguments); },
+                               pf_table({})));
     } else {
         VFMGR_TRY(auto whole, read_text(arguments.file));
         VFMGR_TRY(settled, change(connection, options,
-                                  {.method = "PUT", .path = spec_path, .body = std::move(whole)}));
+                                  {.method = "PUT", .path = spec_path, .body = std::move(whole)},
+                                  pf_table({})));
     }
     if (settled.shown) return {};
     print_sentence(settled.done ? fmt::format("{} is configured", arguments.pf)
@@ -79,15 +80,12 @@ Result<void> set_pf(Options const& options, SetArguments const& arguments) {
                    options);
     VFMGR_TRY(auto const after, connection.send({.path = pf_path}));
     VFMGR_TRY(auto const pf, value_of<PfView>(after));
-    print(pf_table({pf}), after.body, options);
-    return {};
+    return print(pf_table({pf}), after.body, options);
 }
 
 Result<void> report_pf(Options const& options, ApiRequest request, std::string const& sentence) {
     VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const settled, change(connection, options, std::move(request)));
-    if (!settled.shown) print_sentence(sentence, options);
-    return {};
+    return change_and_report(connection, options, std::move(request), sentence);
 }
 
 // Identifies the PF by address only: an absent PF has no name.

@@ -149,11 +149,12 @@ Result<void> set_pool(Options const& options, std::string const& name,
             VFMGR_CHECK(set_defaults(pool.defaults, arguments));
             return nlohmann::json(pool).dump();
         };
-        VFMGR_TRY(settled, edit_until_written(connection, options, path, edited));
+        VFMGR_TRY(settled, edit_until_written(connection, options, path, edited, pool_table({})));
     } else {
         VFMGR_TRY(auto whole, read_text(arguments.file));
         VFMGR_TRY(settled, change(connection, options,
-                                  {.method = "PUT", .path = path, .body = std::move(whole)}));
+                                  {.method = "PUT", .path = path, .body = std::move(whole)},
+                                  pool_table({})));
     }
     if (settled.shown) return {};
     return show_pool(options, name);
@@ -161,10 +162,8 @@ Result<void> set_pool(Options const& options, std::string const& name,
 
 Result<void> remove_pool(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const settled,
-              change(connection, options, {.method = "DELETE", .path = path_of(name)}));
-    if (!settled.shown) print_sentence(fmt::format("pool {} is removed", name), options);
-    return {};
+    return change_and_report(connection, options, {.method = "DELETE", .path = path_of(name)},
+                             fmt::format("pool {} is removed", name));
 }
 
 void add_set(CLI::App& pool, Session& session) {
@@ -247,7 +246,8 @@ Result<void> set_identities(Options const& options, IdentityArguments const& arg
         }
         return nlohmann::json(identities).dump();
     };
-    VFMGR_TRY(auto const settled, edit_until_written(connection, options, identities_path, edited));
+    VFMGR_TRY(auto const settled,
+              edit_until_written(connection, options, identities_path, edited, identity_table({})));
     if (settled.shown) return {};
     return show_identities(options);
 }

@@ -22,37 +22,36 @@ std::size_t terminal_columns() {
     return size.ws_col;
 }
 
-// Rewrites one line on a terminal; prints one line per change elsewhere.
+// Rewrites one line on a terminal; silent elsewhere, for logs and scripts.
 class Display {
   public:
     explicit Display(Options const& options)
-        : quiet_(options.quiet), terminal_(::isatty(STDERR_FILENO) == 1) {}
+        : shown_(!options.quiet && ::isatty(STDERR_FILENO) == 1) {}
     ~Display() { clear(); }
     Display(Display const&) = delete;
     Display& operator=(Display const&) = delete;
 
     void show(Operation const& operation) {
-        if (quiet_) return;
-        if (terminal_) {
-            auto const line = status_line(operation, terminal_columns() - 1);
-            std::fputs(("\r\033[K" + line).c_str(), stderr);
-            written_ = true;
-            return;
-        }
-        for (auto const& line : changes_.since_last(operation))
-            std::fputs((line + "\n").c_str(), stderr);
+        if (!shown_) return;
+        auto const line = status_line(operation, terminal_columns() - 1);
+        std::fputs(("\r\033[K" + line).c_str(), stderr);
+        written_ = true;
     }
-
-  private:
     void clear() {
         if (std::exchange(written_, false)) std::fputs("\r\033[K", stderr);
     }
 
-    bool quiet_;
-    bool terminal_;
+  private:
+    bool shown_;
     bool written_ = false;
-    StepChanges changes_;
 };
+
+void print_remarks(Operation const& operation, Options const& options) {
+    for (auto const& step : operation.steps) {
+        if (step.state != StepState::done) continue;
+        for (auto const& remark : step.remarks) print_sentence(remark, options);
+    }
+}
 
 Error failure_of(Operation const& operation) {
     if (operation.problem) return *operation.problem;
@@ -61,24 +60,6 @@ Error failure_of(Operation const& operation) {
 }
 
 }  // namespace
-
-std::vector<std::string> StepChanges::since_last(Operation const& operation) {
-    std::vector<std::string> lines;
-    for (std::size_t i = 0; i < operation.steps.size(); ++i) {
-        auto const& step = operation.steps[i];
-        auto const shown = shown_.find(i);
-        if (step.state == StepState::planned ||
-            (shown != shown_.end() && shown->second == step.state))
-            continue;
-        shown_[i] = step.state;
-        auto const word = step.state == StepState::intended ? "doing" : enum_name(step.state);
-        lines.push_back(fmt::format("{:<7} {}", word, cell(step.sentence)));
-        if (step.state != StepState::done) continue;
-        for (auto const& remark : step.remarks)
-            lines.push_back(fmt::format("{:<7} {}", "", cell(remark)));
-    }
-    return lines;
-}
 
 std::string status_line(Operation const& operation, std::size_t columns) {
     std::size_t done = 0;
@@ -114,9 +95,12 @@ Result<Done> follow(Connection const& connection, Options const& options,
         }
         VFMGR_TRY(auto operation, value_of<Operation>(*response));
         display.show(operation);
-        if (operation.state == OperationState::failed) return fail(failure_of(operation));
-        if (finished(operation)) return Done{std::move(operation), response->body};
         wait = std::chrono::seconds(poll_seconds);
+        if (!finished(operation)) continue;
+        display.clear();
+        print_remarks(operation, options);
+        if (operation.state == OperationState::failed) return fail(failure_of(operation));
+        return Done{std::move(operation), response->body};
     }
 }
 
@@ -125,22 +109,44 @@ Result<Settled> settle(Connection const& connection, Options const& options,
     if (response.status != 202) return Settled{};
     VFMGR_TRY(auto const operation, value_of<Operation>(response));
     if (options.no_wait) {
-        bool const is_json = options.format == Format::json;
-        write_out(is_json ? response.body : operation.id + "\n",
-                  is_json ? Shown::json : Shown::text);
+        VFMGR_CHECK(
+            print(operation_table({operation}), operation.id + "\n", response.body, options));
         return Settled{.shown = true};
     }
     VFMGR_TRY(auto done, follow(connection, options, operation.id));
     return Settled{.done = std::move(done)};
 }
 
-Result<Settled> change(Connection const& connection, Options const& options, ApiRequest request) {
+Result<void> check_columns(Options const& options, Table const& shown_after) {
+    VFMGR_CHECK(with_columns(options.dry_run   ? step_table({})
+                             : options.no_wait ? operation_table({})
+                                               : shown_after,
+                             options.columns));
+    return {};
+}
+
+Result<Settled> change(Connection const& connection, Options const& options, ApiRequest request,
+                       Table const& shown_after) {
+    VFMGR_CHECK(check_columns(options, shown_after));
     if (options.dry_run) request.query["dry_run"] = "true";
     VFMGR_TRY(auto const response, connection.send(request));
     if (!options.dry_run) return settle(connection, options, response);
     VFMGR_TRY(auto const planned, value_of<DryRun>(response));
-    print(step_table(planned.plan), plan_page(planned.plan), response.body, options);
+    VFMGR_CHECK(print(step_table(planned.plan), plan_page(planned.plan), response.body, options));
     return Settled{.shown = true};
+}
+
+Result<void> change_and_report(Connection const& connection, Options const& options,
+                               ApiRequest request, std::string const& sentence) {
+    VFMGR_TRY(auto const settled,
+              change(connection, options, std::move(request), operation_table({})));
+    if (settled.shown) return {};
+    print_sentence(sentence, options);
+    return settled.done ? print_done(*settled.done, options) : Result<void>{};
+}
+
+Result<void> print_done(Done const& done, Options const& options) {
+    return print(operation_table({done.operation}), {}, done.body, options);
 }
 
 }  // namespace vfmgr

@@ -1,25 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follows an operation: prints its steps to standard error while it runs. One thread.
+// Follows an operation: a terminal shows its steps while it runs. One thread.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "api/types/operation.hpp"
 #include "service/cli/connection.hpp"
+#include "service/cli/table.hpp"
 
 namespace vfmgr {
-
-// Lists changes since the last call: "done    bind VF 2 of 0000:01:00.0 to vfio-pci".
-class StepChanges {
-  public:
-    [[nodiscard]] std::vector<std::string> since_last(Operation const& operation);
-
-  private:
-    std::map<std::size_t, StepState> shown_;  // step -> state
-};
 
 // Returns "[3/7] bind VF 2 of 0000:01:00.0 to vfio-pci", cut to `columns`.
 [[nodiscard]] std::string status_line(Operation const& operation, std::size_t columns);
@@ -29,7 +19,8 @@ struct Done {
     Operation operation;
     std::string body;  // as the API returned it
 };
-// Waits for the end. Returns the operation, or why it failed. Ctrl-C ends vfctl only.
+// Waits for the end, and prints what its steps remarked. Returns the operation, or why it failed.
+// Ctrl-C ends vfctl only.
 [[nodiscard]] Result<Done> follow(Connection const& connection, Options const& options,
                                   std::string const& operation_id);
 
@@ -42,8 +33,19 @@ struct Settled {
 [[nodiscard]] Result<Settled> settle(Connection const& connection, Options const& options,
                                      http::Response const& response);
 
-// Sends a change and settles it. With --dry-run it only plans and prints the plan.
+// Refuses columns that the output will lack, before anything is changed. `shown_after` is the table
+// that shows the result.
+[[nodiscard]] Result<void> check_columns(Options const& options, Table const& shown_after);
+
+// Sends a change and settles it, after check_columns(). With --dry-run it only plans and prints the
+// plan.
 [[nodiscard]] Result<Settled> change(Connection const& connection, Options const& options,
-                                     ApiRequest request);
+                                     ApiRequest request, Table const& shown_after);
+// The same for a change that leaves nothing to show but its operation: prints `sentence` for
+// people, and the operation if a format or columns are chosen.
+[[nodiscard]] Result<void> change_and_report(Connection const& connection, Options const& options,
+                                             ApiRequest request, std::string const& sentence);
+// Prints an operation that has ended, if a format or columns are chosen.
+[[nodiscard]] Result<void> print_done(Done const& done, Options const& options);
 
 }  // namespace vfmgr

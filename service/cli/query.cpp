@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "api/http/uri.hpp"
 #include "service/cli/add_command.hpp"
 #include "service/cli/connection.hpp"
@@ -55,15 +57,20 @@ Result<void> query(Options const& options, QueryArguments const& arguments) {
 }
 
 Result<void> version(Options const& options) {
-    std::string out = fmt::format("vfctl {}\n", VFMGR_VERSION);
+    Table table{{"PROGRAM", "VERSION"}, {{"vfctl", VFMGR_VERSION}}};
     auto const connection = Connection::open(options);
     auto const about = connection ? get<About>(*connection, "/v1") : fail(connection.error());
     if (about)
-        out += fmt::format("vfmgrd {}\n", cell(about->version));
+        table.rows.push_back({"vfmgrd", cell(about->version)});
     else
         print_sentence("vfmgrd: " + about.error().detail, options);
-    write_out(out, Shown::text);
-    return {};
+    std::string page;
+    auto versions = nlohmann::json::object();
+    for (auto const& row : table.rows) {
+        page += row[0] + " " + row[1] + "\n";
+        versions[row[0]] = row[1];
+    }
+    return print(table, page, versions.dump(), options);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ Result<std::vector<RdmaName>> names_of(Options const& options, FactsSource const
 
 Table table_of(std::vector<RdmaName> const& names) {
     Table table{
-        {"rdma_device", "port", "ifname", "pci", "pf", "vf", "state", "link_layer", "driver"}, {}};
+        {"RDMA DEVICE", "PORT", "IFNAME", "PCI", "PF", "VF", "STATE", "LINK LAYER", "DRIVER"}, {}};
     for (auto const& name : names)
         table.rows.push_back({cell(name.rdma_device), cell(name.port), cell(name.ifname),
                               cell(name.pci), cell(name.vf, &VfId::pf), cell(name.vf, &VfId::index),
@@ -44,9 +44,8 @@ Table table_of(std::vector<RdmaName> const& names) {
 Result<void> list_names(Options const& options, RdmaArguments const& arguments) {
     VFMGR_TRY(auto const names, names_of(options, arguments.source));
     auto const kind = arguments.gids ? checks::RdmaTable::gids : checks::RdmaTable::names;
-    print(table_of(names), checks::rdma_table(names, kind), to_json_text(ItemList<RdmaName>{names}),
-          options);
-    return {};
+    return print(table_of(names), checks::rdma_table(names, kind),
+                 to_json_text(ItemList<RdmaName>{names}), options);
 }
 
 }  // namespace

@@ -61,9 +61,7 @@ Result<std::string> link_path(std::string const& name) {
 Result<void> change_link(Options const& options, ApiRequest request,
                          std::string const& done_sentence) {
     VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const settled, change(connection, options, std::move(request)));
-    if (!settled.shown) print_sentence(done_sentence, options);
-    return {};
+    return change_and_report(connection, options, std::move(request), done_sentence);
 }
 
 Result<void> add_link(Options const& options, LinkArguments const& arguments) {

@@ -57,20 +57,18 @@ Result<void> make(Options const& options, std::string const& name, MakeArguments
     spec.count = arguments.count;
     spec.distinct_pfs = arguments.distinct_pfs;
     spec.seconds = arguments.seconds;
-    VFMGR_TRY(
-        auto const settled,
-        change(connection, options,
-               {.method = "PUT", .path = path_of(name), .body = nlohmann::json(spec).dump()}));
+    VFMGR_TRY(auto const settled,
+              change(connection, options,
+                     {.method = "PUT", .path = path_of(name), .body = nlohmann::json(spec).dump()},
+                     reservation_table({})));
     if (settled.shown) return {};
     return show_reservation(options, name);
 }
 
 Result<void> release(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const settled,
-              change(connection, options, {.method = "DELETE", .path = path_of(name)}));
-    if (!settled.shown) print_sentence(fmt::format("reservation {} is released", name), options);
-    return {};
+    return change_and_report(connection, options, {.method = "DELETE", .path = path_of(name)},
+                             fmt::format("reservation {} is released", name));
 }
 
 }  // namespace

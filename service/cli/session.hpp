@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "api/types/enum_names.hpp"
 #include "api/types/problem.hpp"
@@ -14,7 +15,7 @@ class App;
 
 namespace vfmgr {
 
-enum class Format { table, json, csv, name };
+enum class Format { table, json, yaml, csv, name };
 
 struct Options {
     std::string socket = "/run/vfmgr/vfmgr.sock";
@@ -23,6 +24,7 @@ struct Options {
     std::string ca_file;
     std::string fingerprint;
     Format format = Format::table;
+    std::vector<std::string> columns{};  // empty: all of a table, or a page
     bool no_headers = false;
     bool dry_run = false;
     bool no_wait = false;

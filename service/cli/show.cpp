@@ -314,21 +314,25 @@ void write_out(std::string_view text, Shown as) {
     std::fwrite(shown.data(), 1, shown.size(), stdout);
 }
 
-void print(Table const& table, std::string const& page, std::string const& body,
-           Options const& options) {
-    if (options.format == Format::table) return write_out(page, Shown::text);
-    print(table, body, options);
-}
-
-void print(Table const& table, std::string const& body, Options const& options) {
-    write_out(rendered(table, body, options),
-              options.format == Format::json ? Shown::json : Shown::text);
-}
-
-Result<void> print_json(http::Response const& response, Options const& options) {
-    VFMGR_CHECK(json_of(response));
-    print({}, response.body, options);
+Result<void> print(Table const& table, std::string const& page, std::string const& body,
+                   Options const& options) {
+    if (options.format != Format::table || !options.columns.empty())
+        return print(table, body, options);
+    write_out(page, Shown::text);
     return {};
+}
+
+Result<void> print(Table const& table, std::string const& body, Options const& options) {
+    VFMGR_TRY(auto const text, rendered(table, body, options));
+    write_out(text, options.format == Format::json   ? Shown::json
+                    : options.format == Format::yaml ? Shown::yaml
+                                                     : Shown::text);
+    return {};
+}
+
+Result<void> print_document(http::Response const& response, Options const& options) {
+    VFMGR_CHECK(json_of(response));
+    return print({}, response.body, options);
 }
 
 void print_sentence(std::string const& sentence, Options const& options) {

@@ -44,24 +44,25 @@ namespace vfmgr {
 
 // All of vfctl's answers go to standard output here; run_vfctl() checks that the write succeeded.
 void write_out(std::string_view text, Shown as);
-// Prints to standard output: JSON as the API returned it, `page` for people, `table` otherwise.
-void print(Table const& table, std::string const& page, std::string const& body,
-           Options const& options);
-void print(Table const& table, std::string const& body, Options const& options);
+// Prints to standard output: JSON as the API returned it, or the same as YAML; for people `page`,
+// or `table` if they choose its columns. Fails if they choose columns that it lacks.
+[[nodiscard]] Result<void> print(Table const& table, std::string const& page,
+                                 std::string const& body, Options const& options);
+[[nodiscard]] Result<void> print(Table const& table, std::string const& body,
+                                 Options const& options);
 // Prints a sentence for the user on standard error; nothing with --quiet.
 void print_sentence(std::string const& sentence, Options const& options);
 
 // Prints an answer as the API gave it, even members that vfctl does not know.
-[[nodiscard]] Result<void> print_json(http::Response const& response, Options const& options);
-// Prints an answer as JSON, or its value as a page or a table.
+[[nodiscard]] Result<void> print_document(http::Response const& response, Options const& options);
+// Prints an answer as a document, or its value as a page or a table.
 template <class T>
 [[nodiscard]] Result<void> print_answer(http::Response const& response, Options const& options,
                                         Table (*table)(T const&),
                                         std::string (*page)(T const&, Options const&)) {
-    if (options.format == Format::json) return print_json(response, options);
+    if (is_document(options.format)) return print_document(response, options);
     VFMGR_TRY(auto const value, value_of<T>(response));
-    print(table(value), page(value, options), response.body, options);
-    return {};
+    return print(table(value), page(value, options), response.body, options);
 }
 // The same for the list that `request` returns.
 template <class T>
@@ -69,10 +70,9 @@ template <class T>
                                       Table (*table)(std::vector<T> const&)) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const response, connection.send(request));
-    if (options.format == Format::json) return print_json(response, options);
+    if (is_document(options.format)) return print_document(response, options);
     VFMGR_TRY(auto const list, value_of<ItemList<T>>(response));
-    print(table(list.items), response.body, options);
-    return {};
+    return print(table(list.items), response.body, options);
 }
 
 }  // namespace vfmgr

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/cli/table.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "api/types/text.hpp"
+#include "service/cli/yaml.hpp"
 
 namespace vfmgr {
 namespace {
@@ -25,7 +29,7 @@ void add_line(std::string& out, std::vector<std::string> const& cells,
     out += line + "\n";
 }
 
-std::string quoted(std::string const& text) {
+std::string csv_field(std::string const& text) {
     if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
     std::string out = "\"";
     for (char c : text) {
@@ -38,7 +42,7 @@ std::string quoted(std::string const& text) {
 void add_record(std::string& out, std::vector<std::string> const& cells) {
     // "-" is for display; programs get an empty field.
     for (std::size_t i = 0; i < cells.size(); ++i)
-        out += (i > 0 ? "," : "") + (cells[i] == "-" ? std::string{} : quoted(cells[i]));
+        out += (i > 0 ? "," : "") + (cells[i] == "-" ? std::string{} : csv_field(cells[i]));
     out += "\r\n";
 }
 
@@ -83,19 +87,33 @@ std::string as_names(Table const& table) {
     return out;
 }
 
-std::string rendered(Table const& table, std::string const& body, Options const& options) {
-    auto const headers = options.no_headers ? Headers::hidden : Headers::shown;
-    switch (options.format) {
-        case Format::table:
-            return as_table(table, headers);
-        case Format::csv:
-            return as_csv(table, headers);
-        case Format::name:
-            return as_names(table);
-        case Format::json:
-            return body.ends_with('\n') ? body : body + "\n";
+Result<Table> with_columns(Table const& table, std::vector<std::string> const& names) {
+    if (names.empty()) return table;
+    std::vector<std::string> known;
+    for (auto const& column : table.columns) known.push_back(lower(column));
+    Table out;
+    out.rows.resize(table.rows.size());
+    for (auto const& name : names) {
+        auto const found = std::ranges::find(known, lower(name));
+        if (found == known.end())
+            return fail(Problem::invalid_request,
+                        fmt::format("there is no column {}", vfmgr::quoted(name)),
+                        fmt::format("choose among {}", fmt::join(known, ", ")));
+        auto const at = static_cast<std::size_t>(found - known.begin());
+        out.columns.push_back(table.columns[at]);
+        for (std::size_t row = 0; row < table.rows.size(); ++row)
+            out.rows[row].push_back(table.rows[row][at]);
     }
-    return body;
+    return out;
+}
+
+Result<std::string> rendered(Table const& table, std::string const& body, Options const& options) {
+    auto const headers = options.no_headers ? Headers::hidden : Headers::shown;
+    if (options.format == Format::yaml) return as_yaml(body);
+    if (options.format == Format::json) return body.ends_with('\n') ? body : body + "\n";
+    VFMGR_TRY(auto const chosen, with_columns(table, options.columns));
+    if (options.format == Format::name) return as_names(chosen);
+    return options.format == Format::csv ? as_csv(chosen, headers) : as_table(chosen, headers);
 }
 
 }  // namespace vfmgr

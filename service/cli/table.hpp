@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// vfctl's output: rows of text as a table, CSV or names. Pure functions, any thread.
+// vfctl's output: rows of text as a table, CSV or names; documents. Pure functions, any thread.
 #pragma once
 
 #include <optional>
@@ -24,9 +24,16 @@ enum class Headers { shown, hidden };
 [[nodiscard]] std::string as_table(Table const& table, Headers headers);
 [[nodiscard]] std::string as_csv(Table const& table, Headers headers);  // RFC 4180
 [[nodiscard]] std::string as_names(Table const& table);
-// Renders in the requested format; `body` is the API's answer, for JSON.
-[[nodiscard]] std::string rendered(Table const& table, std::string const& body,
-                                   Options const& options);
+// Returns the table with only these columns, in this order, or all of it if none is named. Names
+// are those of the heading or of CSV, in any case; one that the table lacks is an invalid_request.
+[[nodiscard]] Result<Table> with_columns(Table const& table, std::vector<std::string> const& names);
+// True for the API's own document, as JSON or YAML.
+[[nodiscard]] inline bool is_document(Format format) {
+    return format == Format::json || format == Format::yaml;
+}
+// Renders in the requested format; `body` is the API's answer, for documents.
+[[nodiscard]] Result<std::string> rendered(Table const& table, std::string const& body,
+                                           Options const& options);
 
 // Keeps text on one line, and keeps a VM's name from controlling the terminal.
 [[nodiscard]] std::string printable(std::string_view text);

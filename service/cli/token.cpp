@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "service/cli/add_command.hpp"
@@ -26,9 +27,27 @@ Result<void> revoke_lost(Connection const& connection, std::string const& id, Er
     return fail(std::move(error));
 }
 
+Table new_token_table(NewTokenView const& created) {
+    auto table = token_table({created.view});
+    table.columns.emplace_back("TOKEN");
+    table.rows.front().push_back(cell(created.token));
+    return table;
+}
+
+// The answer is the only one with the secret, so output without it is refused beforehand.
+Result<void> check_shows_secret(Options const& options) {
+    VFMGR_TRY(auto const chosen, with_columns(new_token_table({}), options.columns));
+    if (options.format != Format::name && std::ranges::count(chosen.columns, "TOKEN") > 0)
+        return {};
+    return fail(
+        Problem::invalid_request, "the output would not contain the token's secret",
+        options.format == Format::name ? "leave -o name out" : "choose the column token, too");
+}
+
 // Prints only the secret to standard output, so that it can be redirected to a file.
 Result<void> create(Options const& options, CreateArguments const& arguments) {
     VFMGR_CHECK(refuse_dry_run(options));
+    VFMGR_CHECK(check_shows_secret(options));
     VFMGR_TRY(auto const connection, Connection::open(options));
     nlohmann::json body{{"role", arguments.role}};
     if (!arguments.description.empty()) body["description"] = arguments.description;
@@ -40,7 +59,8 @@ Result<void> create(Options const& options, CreateArguments const& arguments) {
     print_sentence(fmt::format("token {} has role {}; its secret is shown only this once",
                                cell(token.id), cell(token.role)),
                    options);
-    print(token_table({token}), cell(created.token) + "\n", response.body, options);
+    VFMGR_CHECK(
+        print(new_token_table(created), cell(created.token) + "\n", response.body, options));
     if (auto const written = flush_output(); !written)
         return revoke_lost(connection, token.id, written.error());
     return {};

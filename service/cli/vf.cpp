@@ -18,8 +18,7 @@ Result<void> list_vfs(Options const& options, std::string const& pf_name) {
     auto const path = "/v1/pfs/" + to_string(pci);
     VFMGR_TRY(auto const pf, get<PfView>(connection, path));
     VFMGR_TRY(auto const response, connection.send({.path = path + "/vfs"}));
-    print(vf_table({pf}), response.body, options);
-    return {};
+    return print(vf_table({pf}), response.body, options);
 }
 
 Result<void> lift_quarantine(Options const& options, std::string const& pf_name,
@@ -28,10 +27,8 @@ Result<void> lift_quarantine(Options const& options, std::string const& pf_name,
     VFMGR_TRY(auto const pci, resolve_pf(connection, pf_name));
     ApiRequest request{.method = "DELETE",
                        .path = fmt::format("/v1/pfs/{}/vfs/{}/quarantine", to_string(pci), index)};
-    VFMGR_TRY(auto const settled, change(connection, options, std::move(request)));
-    if (!settled.shown)
-        print_sentence(fmt::format("VF {} of {} may be attached again", index, pf_name), options);
-    return {};
+    return change_and_report(connection, options, std::move(request),
+                             fmt::format("VF {} of {} may be attached again", index, pf_name));
 }
 
 Result<void> verifications_of_vf(Options const& options, std::string const& pf_name,

@@ -45,5 +45,11 @@ TEST(Terminal, TakesJsonAsTheSameDocument) {
     }
 }
 
+// A pair of surrogates is one character in JSON, and two in YAML.
+TEST(Terminal, TakesYamlAsTheSameDocument) {
+    EXPECT_EQ(escaped("\"a\u202e\u009b\x7f\U000e0041é\"\n", Shown::yaml),
+              "\"a\\u202e\\u009b\\u007f\\U000e0041é\"\n");
+}
+
 }  // namespace
 }  // namespace vfmgr

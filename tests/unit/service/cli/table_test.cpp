@@ -39,6 +39,23 @@ TEST(Table, JsonIsTheBodyItself) {
     options.format = Format::json;
     EXPECT_EQ(rendered(two(), "{\"b\": 1, \"a\": 2}\n", options), "{\"b\": 1, \"a\": 2}\n");
     EXPECT_EQ(rendered(two(), "[]", options), "[]\n");
+    options.format = Format::yaml;
+    EXPECT_EQ(rendered(two(), "{\"b\": 1, \"a\": 2}", options), "b: 1\na: 2\n");
+}
+
+TEST(Table, HasTheColumnsThatAreNamed) {
+    EXPECT_EQ(as_table(with_columns(two(), {"long_column", "Name"}).value(), Headers::shown),
+              "LONG COLUMN  NAME\n1            a\n             bcdefg\n");
+    EXPECT_EQ(as_csv(with_columns(two(), {"LONG COLUMN"}).value(), Headers::shown),
+              "long_column\r\n1\r\n\r\n");
+    EXPECT_EQ(as_names(with_columns(two(), {}).value()), as_names(two()));
+    for (std::string const unknown : {"", "long", "name "}) {
+        auto const refused = with_columns(two(), {"name", unknown});
+        ASSERT_FALSE(refused) << unknown;
+        EXPECT_EQ(exit_code(refused.error().problem), 2);
+        EXPECT_EQ(refused.error().detail, "there is no column '" + unknown + "'");
+        EXPECT_EQ(refused.error().remedy, "choose among name, long_column");
+    }
 }
 
 TEST(Cell, SaysWhatIsNotKnown) {
@@ -139,33 +156,6 @@ TEST(Show, WarningsWithTheirRemedies) {
 
 Operation running(StepState first, StepState second) {
     return test::operation(OperationState::running, {{"make VFs", first}, {"bind VF", second}});
-}
-
-TEST(Progress, EachChangeOnce) {
-    using enum StepState;
-    StepChanges changes;
-    using Lines = std::vector<std::string>;
-    EXPECT_EQ(changes.since_last(running(planned, planned)), Lines{});
-    EXPECT_EQ(changes.since_last(running(intended, planned)), Lines{"doing   make VFs"});
-    EXPECT_EQ(changes.since_last(running(intended, planned)), Lines{});
-    EXPECT_EQ(changes.since_last(running(done, failed)),
-              (Lines{"done    make VFs", "failed  bind VF"}));
-    EXPECT_EQ(changes.since_last(running(undone, undone)),
-              (Lines{"undone  make VFs", "undone  bind VF"}));
-    EXPECT_EQ(changes.since_last(Operation{}), Lines{});
-}
-
-TEST(Progress, ARefusalThatWasAllowedIsToldOnce) {
-    StepChanges changes;
-    auto shown = running(StepState::done, StepState::planned);
-    shown.steps[0].remarks = {"igb refused link_state enable for VF 0 of enp1s0"};
-    using Lines = std::vector<std::string>;
-    EXPECT_EQ(
-        changes.since_last(shown),
-        (Lines{"done    make VFs", "        igb refused link_state enable for VF 0 of enp1s0"}));
-    EXPECT_EQ(changes.since_last(shown), Lines{});
-    shown.steps[0].state = StepState::undone;
-    EXPECT_EQ(changes.since_last(shown), Lines{"undone  make VFs"});
 }
 
 TEST(Progress, StatusLineFitsTheTerminal) {

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each command of vfctl that prints a list or an object does so in every format, and the formats
+agree."""
+
+import csv
+import io
+import json
+
+import pytest
+import yaml
+from commands import asked
+from live_daemon import Daemon
+from vfctl import VFCTL, vfctl
+
+PF = "0000:01:00.0"
+# Names that a reader of YAML takes for something else if they have no quotes.
+NAMES = ["on", "No", "null", "~", "12", "1e3", "0x10", "12:30:45", "2026-01-31",
+         "2026-01-31T12:00:00Z", ".inf", " blank ", "a: b", "a #b", "- a", "{a}", "'a'",
+         "\"a\"", "%a", "`a`", "@a", "*a",
+         "Zoë", "\u4e2d\u6587", "tab\tand\nline", "\u202eturned", "\U000e0001tagged", "\u2028line",
+         "\x7f\x9b", "back\\slash", "\U0001f600"]
+VMS = ["vm1", "vm2", *NAMES]
+HOST = {"pfs": [{"model": "igb", "pci": PF, "ifname": "enp1s0"}],
+        "vms": [{"name": name, "uuid": f"{number:08}-1111-1111-1111-111111111111",
+                 "free_pcie_ports": 8} for number, name in enumerate(VMS)]}
+
+# Words that make each command print something; None: what it prints needs a VM or a card. A command
+# that only reports what it did is in SILENT.
+PRINTS = {"pf list": [], "pf show": ["enp1s0"], "firmware list": [], "firmware show": None,
+          "vf list": [], "vf history": [PF, "0"], "vf verifications": [PF, "0"], "vm list": [],
+          "attachment list": [], "attachment show": ["vm1"], "attachment verifications": ["vm1"],
+          "attachment certificate": None, "interop open": None, "interop show": None,
+          "op list": [], "op show": ["ID"], "op wait": ["ID"], "audit": [], "token list": [],
+          "token create": [], "rdma list": [], "rdma link list": [], "doctor": ["--rules"],
+          "version": [], "attach": ["vm2", "--pf", PF, "--dry-run"], "verify": None,
+          "pf set": [PF, "--num-vfs", "4"], "firmware set": None}
+SILENT = {"detach", "pf gone", "pf confirm-gone", "pf rekey", "vf lift-quarantine", "interop close",
+          "token revoke", "rdma link add", "rdma link delete", "drained", "support-bundle", "query"}
+SHOWN = [command for command, words in PRINTS.items() if words is not None]
+# Its rows have no names that another command accepts.
+NAMELESS = {"token create"}
+# Each run makes or finds something else.
+CHANGING = {"attach", "audit", "op list", "token create", "token list"}
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    started = Daemon(tmp_path_factory.mktemp("output"), HOST)
+    started.do("PUT", f"/v1/pfs/{PF}/spec", {"mode": "manage", "num_vfs": 4})
+    started.do("POST", "/v1/attachments", {"vm": "vm1", "pf": PF, "vf": 0})
+    yield started
+    started.end()
+
+
+@pytest.fixture(scope="module")
+def operation(daemon):
+    return daemon.ask("GET", "/v1/operations")[1]["items"][0]["id"]
+
+
+def test_every_command_is_listed_here():
+    there = {" ".join(path) for path in asked(VFCTL).leaves()}
+    assert there == set(PRINTS) | SILENT
+
+
+def shown(daemon, operation, command, *how):
+    words = [operation if word == "ID" else word for word in PRINTS[command]]
+    return vfctl(daemon, *command.split(), *words, *how).stdout
+
+
+@pytest.mark.parametrize("command", SHOWN)
+def test_formats_agree(daemon, operation, command):
+    document = json.loads(shown(daemon, operation, command, "-o", "json"))
+    same = yaml.safe_load(shown(daemon, operation, command, "-o", "yaml"))
+    if command not in CHANGING:
+        assert same == document
+        assert json.loads(shown(daemon, operation, command, "-j")) == document
+    heads, *rows = csv.reader(io.StringIO(shown(daemon, operation, command, "-o", "csv"), ""))
+    assert all(len(row) == len(heads) for row in rows)
+    bare = shown(daemon, operation, command, "-o", "csv", "--no-headers")
+    if command not in CHANGING:
+        assert list(csv.reader(io.StringIO(bare, ""))) == rows
+    if command in NAMELESS:
+        return
+    names = shown(daemon, operation, command, "-o", "name")
+    one = shown(daemon, operation, command, "-o", "csv", "-c", heads[0].upper(), "--no-headers")
+    if command not in CHANGING:
+        assert [row[0] or "-" for row in csv.reader(io.StringIO(one, ""))] == names.splitlines()
+    turned = shown(daemon, operation, command, "-c", f"{heads[-1]},{heads[0]}").split("\n")[0]
+    assert turned.lower().replace("_", " ").split() == \
+        f"{heads[-1]} {heads[0]}".replace("_", " ").split()
+
+
+@pytest.mark.parametrize("command", SHOWN)
+def test_an_unknown_column_lists_those_there_are(daemon, operation, command):
+    heads = shown(daemon, operation, command, "-o", "csv").split("\n")[0].split(",")
+    words = [operation if word == "ID" else word for word in PRINTS[command]]
+    refused = vfctl(daemon, *command.split(), *words, "-c", "nonsense", status=2)
+    assert refused.stdout == ""
+    assert "there is no column 'nonsense'" in refused.stderr
+    assert "choose among " + ", ".join(heads) in refused.stderr
+
+
+def test_yaml_has_every_name_as_it_is(daemon):
+    listed = yaml.safe_load(vfctl(daemon, "vm", "list", "-o", "yaml").stdout)
+    assert sorted(vm["name"] for vm in listed["items"]) == sorted(VMS)
+
+
+def test_no_progress_without_a_terminal(daemon):
+    done = vfctl(daemon, "attach", "vm2", "--pf", PF, "--vf", "1")
+    assert done.stderr == "vfctl: VM vm2 has its VF\n"
+    quiet = vfctl(daemon, "-q", "detach", "vm2", "-o", "name")
+    assert quiet.stderr == "" and daemon.ask(
+        "GET", "/v1/operations/" + quiet.stdout.strip())[1]["kind"] == "detach"
