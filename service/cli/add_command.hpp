@@ -35,7 +35,8 @@ struct Named {
     std::string name;  // of the argument: "PF"
     std::string help;
 };
-inline Named const attachment_or_vm{"ID", "ID of the attachment, or the VM that has it"};
+inline Named const attachment_or_vm{"ATTACHMENT",
+                                    "ID of the attachment, its VF, or the VM that has it"};
 inline Named const pf_by_any_name{"PF", "PCI address or netdev"};
 
 // The same for a command whose first argument names the object that it works on.

@@ -75,12 +75,11 @@ Result<bool> parse_on_off(std::string_view option, std::string_view text) {
                 "see vfctl attach --help");
 }
 
-Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments,
-                                       std::optional<PciAddress> const& pf) {
+Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments, AttachedVf const& vf) {
     AttachmentSpec spec;
     spec.vm = arguments.vm;
-    spec.pf = pf;
-    spec.vf = arguments.vf;
+    spec.pf = vf.pf;
+    spec.vf = vf.index;
     if (!arguments.network.empty()) spec.network = arguments.network;
     if (!arguments.pool.empty()) spec.pool = arguments.pool;
     if (!arguments.reservation.empty()) spec.reservation = arguments.reservation;

@@ -15,7 +15,7 @@ namespace vfmgr {
 struct AttachArguments {
     std::string vm;
     std::string pf;
-    std::optional<std::uint16_t> vf;
+    std::string vf;  // a number, for a VF of `pf`, or a name of a VF
     std::string network;
     std::string pool;
     std::string reservation;
@@ -40,9 +40,15 @@ struct AttachArguments {
     std::optional<std::uint32_t> verify_every_seconds;
 };
 
-// The caller resolves the PF, which may be a name; nullopt: none is given.
+// The VF to attach; without a number any free one of the PF, without a PF one that the daemon
+// chooses.
+struct AttachedVf {
+    std::optional<PciAddress> pf{};
+    std::optional<std::uint16_t> index{};
+};
+// The caller resolves the names of PF and VF.
 [[nodiscard]] Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments,
-                                                     std::optional<PciAddress> const& pf);
+                                                     AttachedVf const& vf);
 
 [[nodiscard]] Result<Vlan> parse_vlan(std::string_view text);
 [[nodiscard]] Result<bool> parse_on_off(std::string_view option, std::string_view text);

@@ -7,6 +7,7 @@
 
 #include "api/types/attachment.hpp"
 #include "api/types/guest.hpp"
+#include "api/types/text.hpp"
 #include "service/cli/add_command.hpp"
 #include "service/cli/attach_spec.hpp"
 #include "service/cli/certificate.hpp"
@@ -38,13 +39,37 @@ Result<void> print_attachment(Connection const& connection, Options const& optio
         attachment_page);
 }
 
+// A number is that of a VF of --pf; any other name of a VF names its PF, too.
+Result<AttachedVf> vf_to_attach(Connection const& connection, AttachArguments const& arguments) {
+    auto const number = parse_digits(arguments.vf, {.max = UINT16_MAX});
+    bool const named = !arguments.vf.empty() && !number;
+    bool const chooses =
+        !arguments.network.empty() || !arguments.pool.empty() || !arguments.reservation.empty();
+    if (arguments.pf.empty() && !named && !number && !chooses)
+        return fail(Problem::invalid_request, "no PF is named, and nothing to choose one by",
+                    "add --network, --pool or --reservation, or --pf PF");
+    if (arguments.pf.empty() && number)
+        return fail(Problem::invalid_request,
+                    fmt::format("VF {} of which PF is not named", arguments.vf),
+                    fmt::format("add --pf PF, or write --vf PF/{}", arguments.vf));
+    AttachedVf chosen;
+    if (!arguments.pf.empty()) {
+        VFMGR_TRY(chosen.pf, resolve_pf(connection, arguments.pf));
+    }
+    if (number) chosen.index = static_cast<std::uint16_t>(*number);
+    if (!named) return chosen;
+    VFMGR_TRY(auto const vf, resolve_vf(connection, {arguments.vf}));
+    if (!arguments.pf.empty() && vf.pf != chosen.pf)
+        return fail(Problem::invalid_request,
+                    fmt::format("--vf {} is not a VF of --pf {}", arguments.vf, arguments.pf),
+                    "leave --pf out");
+    return AttachedVf{vf.pf, vf.index};
+}
+
 Result<void> attach(Options const& options, AttachArguments const& arguments) {
     VFMGR_TRY(auto const connection, Connection::open(options));
-    std::optional<PciAddress> pf;
-    if (!arguments.pf.empty()) {
-        VFMGR_TRY(pf, resolve_pf(connection, arguments.pf));
-    }
-    VFMGR_TRY(AttachmentSpec const spec, attachment_spec(arguments, pf));
+    VFMGR_TRY(auto const vf, vf_to_attach(connection, arguments));
+    VFMGR_TRY(AttachmentSpec const spec, attachment_spec(arguments, vf));
     ApiRequest request{.method = "POST", .path = "/v1/attachments", .body = json(spec).dump()};
     if (auto key = random_key(); !options.dry_run && !key.empty())
         request.headers["idempotency-key"] = std::move(key);
@@ -188,12 +213,13 @@ void add_attach(CLI::App& app, Session& session) {
                     attach, AttachArguments{});
     command->add_option("VM", arguments.vm, "name or UUID")->required();
     command->add_option("--pf", arguments.pf,
-                        "PCI address or netdev (default: the best one for the network, pool or "
-                        "reservation)");
+                        "PCI address or netdev (default: the VF's, or the best one for the "
+                        "network, pool or reservation)");
     command->add_option("--pool", arguments.pool, "pool that the VF is of");
     command->add_option("--reservation", arguments.reservation,
                         "reservation that keeps the VF until now");
-    command->add_option("--vf", arguments.vf, "number of the VF (default: any free one)");
+    command->add_option("--vf", arguments.vf,
+                        "number of the VF, or PF/NUMBER (default: any free one)");
     command->add_option("--network", arguments.network,
                         "network that the VF joins, with an address in it");
     command->add_option("--address", arguments.address,

@@ -21,40 +21,38 @@ Result<void> list_vfs(Options const& options, std::string const& pf_name) {
     return print(vf_table({pf}), response.body, options);
 }
 
-Result<void> lift_quarantine(Options const& options, std::string const& pf_name,
-                             std::uint16_t index) {
-    VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const pci, resolve_pf(connection, pf_name));
-    ApiRequest request{.method = "DELETE",
-                       .path = fmt::format("/v1/pfs/{}/vfs/{}/quarantine", to_string(pci), index)};
-    return change_and_report(connection, options, std::move(request),
-                             fmt::format("VF {} of {} may be attached again", index, pf_name));
+std::string path_of(VfId const& vf) {
+    return fmt::format("/v1/pfs/{}/vfs/{}", to_string(vf.pf), vf.index);
 }
 
-Result<void> verifications_of_vf(Options const& options, std::string const& pf_name,
-                                 std::uint16_t index) {
+Result<void> lift_quarantine(Options const& options, VfName const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const pci, resolve_pf(connection, pf_name));
-    return show_verifications(
-        connection, options, fmt::format("/v1/pfs/{}/vfs/{}/verifications", to_string(pci), index));
+    VFMGR_TRY(auto const vf, resolve_vf(connection, name));
+    return change_and_report(connection, options,
+                             {.method = "DELETE", .path = path_of(vf) + "/quarantine"},
+                             fmt::format("VF {} may be attached again", to_string(vf)));
 }
 
-Result<void> history_of_vf(Options const& options, std::string const& pf_name,
-                           std::uint16_t index) {
+Result<void> verifications_of_vf(Options const& options, VfName const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const pci, resolve_pf(connection, pf_name));
-    return print_list<HistoryEvent>(
-        options, {.path = fmt::format("/v1/pfs/{}/vfs/{}/history", to_string(pci), index)},
-        history_table);
+    VFMGR_TRY(auto const vf, resolve_vf(connection, name));
+    return show_verifications(connection, options, path_of(vf) + "/verifications");
 }
 
-// Adds a command for one VF, named by its PF and its number.
+Result<void> history_of_vf(Options const& options, VfName const& name) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const vf, resolve_vf(connection, name));
+    return print_list<HistoryEvent>(options, {.path = path_of(vf) + "/history"}, history_table);
+}
+
+// Adds a command for one VF.
 template <class Run>
 void add_of_vf(CLI::App& parent, Session& session, std::string const& verb, std::string const& help,
                Run run) {
-    auto const [command, pf, index] =
-        add_named(parent, session, verb, help, pf_by_any_name, run, std::uint16_t{0});
-    command->add_option("INDEX", index, "number of the VF")->required();
+    auto const [command, vf] = add_command(parent, session, verb, help, run, VfName{});
+    command->add_option("VF", vf.text, "PF/NUMBER such as enp1s0/3, or the PF with NUMBER after it")
+        ->required();
+    command->add_option("NUMBER", vf.index, "number of the VF");
 }
 
 Result<void> list_vms(Options const& options) {

@@ -111,3 +111,31 @@ def test_no_progress_without_a_terminal(daemon):
     quiet = vfctl(daemon, "-q", "detach", "vm2", "-o", "name")
     assert quiet.stderr == "" and daemon.ask(
         "GET", "/v1/operations/" + quiet.stdout.strip())[1]["kind"] == "detach"
+
+
+def test_what_lists_print_is_accepted(daemon):
+    """As names, one by one; and each VF in every form that it is printed in."""
+    for listed, command in (("pf list", "pf show"), ("vf list", "vf history"),
+                            ("attachment list", "attachment show"), ("op list", "op show")):
+        names = vfctl(daemon, *listed.split(), "-o", "name").stdout.splitlines()
+        assert names
+        for name in names:
+            vfctl(daemon, *command.split(), name)
+    row = next(csv.DictReader(io.StringIO(vfctl(daemon, "vf", "list", "-o", "csv").stdout)))
+    expected = vfctl(daemon, "-j", "vf", "history", row["vf"]).stdout
+    for words in ([row["pci"]], [f"{row['ifname']}/{row['index']}"], [row["pf"], row["index"]],
+                  [row["ifname"], row["index"]]):
+        assert vfctl(daemon, "-j", "vf", "history", *words).stdout == expected
+    attachment = vfctl(daemon, "attachment", "show", "vm1", "-o", "name").stdout
+    for name in (attachment.strip(), row["vf"], "enp1s0/0", "00000000-1111-1111-1111-111111111111"):
+        assert vfctl(daemon, "attachment", "show", name, "-o", "name").stdout == attachment
+
+
+def test_a_vf_is_attached_by_its_name(daemon):
+    for words in (["--vf", "enp1s0/2"], ["--vf", f"{PF}/2"], ["--pf", "enp1s0", "--vf", "2"],
+                  ["--pf", "enp1s0", "--vf", f"{PF}/2"]):
+        plan = json.loads(vfctl(daemon, "-j", "attach", "vm2", *words, "--dry-run").stdout)
+        assert plan["attachment"]["vf"] == {"pf": PF, "index": 2}, words
+    for words in ([], ["--vf", "2"], ["--vf", "enp1s0"],
+                  ["--pf", "0000:02:00.0", "--vf", f"{PF}/2"]):
+        vfctl(daemon, "attach", "vm2", *words, "--dry-run", status=2)

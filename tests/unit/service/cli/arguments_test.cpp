@@ -40,14 +40,13 @@ TEST(AttachSpec, HoldsOnlyWhatWasGiven) {
     AttachArguments arguments;
     arguments.vm = "db1";
     auto const pf = *PciAddress::parse("0000:01:00.0");
-    auto const least = attachment_spec(arguments, pf);
+    auto const least = attachment_spec(arguments, {pf});
     ASSERT_TRUE(least);
     AttachmentSpec bare;
     bare.vm = "db1";
     bare.pf = pf;
     EXPECT_EQ(*least, bare);
 
-    arguments.vf = 2;
     arguments.network = "lab";
     arguments.address = "10.1.0.5";
     arguments.mac = "02:00:00:00:00:05";
@@ -66,7 +65,7 @@ TEST(AttachSpec, HoldsOnlyWhatWasGiven) {
     arguments.verify_timeout_seconds = 60;
     arguments.verify_profile = "deep";
     arguments.verify_every_seconds = 3600;
-    auto const most = attachment_spec(arguments, pf);
+    auto const most = attachment_spec(arguments, {pf, 2});
     ASSERT_TRUE(most) << most.error().detail;
     EXPECT_EQ(nlohmann::json(*most), nlohmann::json::parse(R"({
         "vm": "db1", "pf": "0000:01:00.0", "vf": 2, "network": "lab", "address": "10.1.0.5",
@@ -200,10 +199,81 @@ TEST(Resolve, AttachmentByIdOrByItsVm) {
                                        test::attachment("00000003", "b", "u-b")};
     EXPECT_EQ(attachment_among(list, "00000002"), "00000002");
     EXPECT_EQ(attachment_among(list, "a"), "00000001");
-    EXPECT_EQ(attachment_among(list, "u-a"), "00000001");
+    EXPECT_EQ(attachment_among(list, "U-A"), "00000001") << "a UUID in any case";
     EXPECT_EQ(attachment_among(list, "c").error().problem, Problem::not_found);
-    EXPECT_EQ(attachment_among(list, "b").error().detail,
-              "VM 'b' has 2 attachments: 00000002, 00000003");
+    EXPECT_EQ(
+        attachment_among(list, "b").error().detail,
+        "'b' names 2 attachments: 00000002 (VF 0000:00:00.0/0), 00000003 (VF 0000:00:00.0/0)");
+}
+
+// Neither of two VMs is harmed because the other's attachment has its name.
+TEST(Resolve, AnIdThatIsAlsoTheNameOfAVmIsAmbiguous) {
+    std::vector<Attachment> const list{test::attachment("00000001", "a", "u-a"),
+                                       test::attachment("00000002", "00000001", "u-b")};
+    auto const both = attachment_among(list, "00000001");
+    ASSERT_FALSE(both);
+    EXPECT_EQ(both.error().problem, Problem::conflict);
+    EXPECT_EQ(both.error().remedy, "name one by its VF");
+}
+
+PfView with_vfs(std::string const& pci, std::string const& ifname) {
+    auto view = test::pf(pci, ifname);
+    for (std::uint16_t index = 0; index < 2; ++index) {
+        VfView vf;
+        vf.vf.index = index;
+        vf.vf.pci = view.pf.info.pci;
+        vf.vf.pci.device = 16;
+        vf.vf.pci.function = static_cast<std::uint8_t>(2 * index);
+        vf.vf.ifname = ifname + "v" + std::to_string(index);
+        view.vfs.push_back(vf);
+    }
+    return view;
+}
+
+TEST(Resolve, AVfByWhateverIsPrintedOfIt) {
+    std::vector<PfView> const list{with_vfs("0000:01:00.0", "ens1"),
+                                   with_vfs("0000:02:00.0", "ens2")};
+    VfId const vf{*PciAddress::parse("0000:02:00.0"), 1};
+    for (auto const& name :
+         {VfName{"0000:02:00.0/1"}, VfName{"02:00.0/1"}, VfName{"ens2/1"}, VfName{"0000:02:10.2"},
+          VfName{"ens2v1"}, VfName{"ens2", 1}, VfName{"0000:02:00.0", 1}})
+        EXPECT_EQ(vf_among(list, name), vf) << name.text;
+    auto const gone = *vf_among(list, {"0000:09:00.0/7"});
+    EXPECT_EQ(to_string(gone), "0000:09:00.0/7") << "the history of a VF outlives it";
+}
+
+TEST(Resolve, WhatIsNoVfIsRefused) {
+    std::vector<PfView> const list{with_vfs("0000:01:00.0", "ens1")};
+    for (auto const& name :
+         {VfName{"ens1/1", 1}, VfName{"ens1/"}, VfName{"/1"}, VfName{"ens1/x"}, VfName{"ens1/-1"},
+          VfName{"ens1/65536"}, VfName{"ens1"}, VfName{"0000:01:00.0"}})
+        EXPECT_NE(refusal(vf_among(list, name)), "accepted") << name.text;
+    EXPECT_EQ(refusal(vf_among(list, {"ens1"})), "'ens1' names a PF, and not one of its VFs");
+    for (auto const& name : {VfName{"ens9/1"}, VfName{"ens9"}, VfName{"0000:01:11.0"}, VfName{""}})
+        EXPECT_EQ(vf_among(list, name).error().problem, Problem::not_found) << name.text;
+}
+
+TEST(Resolve, AVfWhoseNetdevIsNotTheOnlyOneIsAmbiguous) {
+    auto list = std::vector{with_vfs("0000:01:00.0", "twin"), with_vfs("0000:02:00.0", "twin")};
+    EXPECT_EQ(vf_among(list, {"twinv0"}).error().detail,
+              "'twinv0' names 2 VFs: 0000:01:00.0/0, 0000:02:00.0/0");
+    EXPECT_EQ(vf_among(list, {"twin/0"}).error().detail,
+              "'twin' names 2 PFs: 0000:01:00.0, 0000:02:00.0");
+}
+
+TEST(Resolve, AVmByItsNameOrItsUuid) {
+    std::string const uuid = "6f5b2f1e-6c0e-4f2a-9a55-0c3f0f0f7c11";
+    VmInfo one;
+    one.name = "db1";
+    one.uuid = uuid;
+    VmInfo other;
+    other.name = uuid;
+    other.uuid = "7";
+    EXPECT_EQ(vm_among({one}, "db1")->uuid, uuid);
+    EXPECT_EQ(vm_among({one}, "6F5B2F1E-6C0E-4F2A-9A55-0C3F0F0F7C11")->uuid, uuid);
+    EXPECT_EQ(vm_among({one}, "db").error().problem, Problem::not_found);
+    EXPECT_EQ(vm_among({one, other}, uuid).error().detail,
+              "'" + uuid + "' names 2 VMs: db1 (" + uuid + "), " + uuid + " (7)");
 }
 
 TEST(Url, IsHttpsWithHostAndPort) {

@@ -64,7 +64,10 @@ TEST(VerificationHistory, IsThatOfAVfOrOfAnAttachment) {
     auto const of_attachment = test::vfctl(api, {"attachment", "verifications", "vm1"});
     EXPECT_EQ(of_attachment.code, 0) << of_attachment.err;
     EXPECT_THAT(of_attachment.out, HasSubstr("r1 failed: bytes differ\n"));
-    EXPECT_EQ(test::vfctl(api, {"vf", "verifications", "0000:01:00.0"}).code, 2);
+    api.on("GET /v1/pfs", 200, test::list<PfView>({test::pf("0000:01:00.0", "ens1")}));
+    auto const no_number = test::vfctl(api, {"vf", "verifications", "0000:01:00.0"});
+    EXPECT_EQ(no_number.code, 2);
+    EXPECT_THAT(no_number.err, HasSubstr("names a PF, and not one of its VFs"));
 }
 
 TEST(VfHistory, TellsWhatHappenedWithItsCause) {
