@@ -14,14 +14,6 @@ std::string mark_text(CertificateMark const& mark) {
                        cell(mark.operation));
 }
 
-template <class T>
-std::string setting_text(std::optional<T> const& setting) {
-    if constexpr (std::is_same_v<T, Vlan>)
-        return vlan_text(setting);
-    else
-        return cell(setting);
-}
-
 Table settings_table(Restored const& restored) {
     Table table{{"SETTING", "BEFORE THE DETACH", "NOW"}, {}};
     for_each_member([&](VfAttribute attribute, auto member) {

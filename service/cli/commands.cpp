@@ -124,6 +124,7 @@ int run_vfctl(std::vector<std::string> arguments) {
     add_reservation_commands(app, session);
     add_identity_commands(app, session);
     add_vf_commands(app, session);
+    add_vm_commands(app, session);
     add_attachment_commands(app, session);
     add_interop_commands(app, session);
     add_operation_commands(app, session);

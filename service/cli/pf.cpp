@@ -88,6 +88,15 @@ Result<void> report_pf(Options const& options, ApiRequest request, std::string c
     return change_and_report(connection, options, std::move(request), sentence);
 }
 
+Result<void> forget(Options const& options, std::string const& name) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const pci, resolve_pf(connection, name));
+    return change_and_report(
+        connection, options,
+        {.method = "DELETE", .path = fmt::format("/v1/pfs/{}/spec", to_string(pci))},
+        fmt::format("{} is not managed any more; it stays as it is", to_string(pci)));
+}
+
 // Identifies the PF by address only: an absent PF has no name.
 Result<PciAddress> address(std::string const& text) {
     auto const pci = PciAddress::parse(text);
@@ -158,6 +167,8 @@ void add_pf_commands(CLI::App& app, Session& session) {
     add_command(*pf, session, "list", "list the PFs of the host", list_pfs);
     add_named(*pf, session, "show", "show one PF with its VFs", pf_by_any_name, show_pf);
     add_set(*pf, session);
+    add_named(*pf, session, "forget", "stop managing a PF, and leave it as it is", pf_by_any_name,
+              forget);
     Named const by_address{"PF", "PCI address"};
     add_named(*pf, session, "gone", "end the attachments of a PF that is gone", by_address,
               end_gone);

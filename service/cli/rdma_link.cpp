@@ -17,6 +17,7 @@ namespace vfmgr {
 namespace {
 
 constexpr auto links_path = "/v1/rdma-links";
+Named const existing_link{"LINK", "name as in the list"};
 
 struct LinkArguments {
     std::string name;
@@ -56,6 +57,15 @@ Result<std::string> link_path(std::string const& name) {
         return fail(Problem::invalid_request, fmt::format("the name of an RDMA link {}", *wrong),
                     "vfctl rdma link list shows those of this host");
     return fmt::format("{}/{}", links_path, name);
+}
+
+Result<void> show_link(Options const& options, std::string const& name) {
+    VFMGR_TRY(auto const path, link_path(name));
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const response, connection.send({.path = path}));
+    if (is_document(options.format)) return print_document(response, options);
+    VFMGR_TRY(auto const link, value_of<RdmaLink>(response));
+    return print(link_table({link}), response.body, options);
 }
 
 Result<void> change_link(Options const& options, ApiRequest request,
@@ -101,8 +111,8 @@ void add_link_add(CLI::App& link, Session& session) {
 
 void add_link_delete(CLI::App& link, Session& session) {
     auto const [command, name, force] =
-        add_named(link, session, "delete", "delete a link that is not in use",
-                  {"NAME", "name as in the list"}, remove_link, false);
+        add_named(link, session, "delete", "delete a link that is not in use", existing_link,
+                  remove_link, false);
     command->add_flag("--force", force, "delete it even if the kernel or an attachment uses it");
 }
 
@@ -124,6 +134,7 @@ void add_rdma_link_commands(CLI::App& rdma, Session& session) {
     };
     add_command(*link, session, "list",
                 "list the configured and the existing links, and their users", list);
+    add_named(*link, session, "show", "show one link and its users", existing_link, show_link);
     add_link_add(*link, session);
     add_link_delete(*link, session);
 }

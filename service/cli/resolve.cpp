@@ -32,6 +32,11 @@ bool same_ignoring_case(std::string_view one, std::string_view other) {
     return std::ranges::equal(one, other, {}, lower, lower);
 }
 
+// A name that holds control characters is printed without them.
+bool names_vm(std::string const& text, std::string const& name, std::string const& uuid) {
+    return text == name || text == printable(name) || same_ignoring_case(text, uuid);
+}
+
 // A VF by the words that name its PF and its number; nothing if `name` has no number.
 struct PfAndIndex {
     std::string pf;
@@ -106,7 +111,7 @@ Result<VfId> vf_among(std::vector<PfView> const& pfs, VfName const& name) {
 Result<VmInfo> vm_among(std::vector<VmInfo> const& vms, std::string const& text) {
     std::vector<VmInfo> found;
     for (auto const& vm : vms)
-        if (vm.name == text || same_ignoring_case(vm.uuid, text)) found.push_back(vm);
+        if (names_vm(text, vm.name, vm.uuid)) found.push_back(vm);
     if (found.size() == 1) return found.front();
     if (found.empty())
         return fail(Problem::not_found, fmt::format("libvirt knows no VM {}", vfmgr::quoted(text)),
@@ -120,8 +125,7 @@ Result<std::string> attachment_among(std::vector<Attachment> const& attachments,
                                      std::string const& text) {
     std::vector<Attachment> found;
     for (auto const& each : attachments)
-        if (each.id == text || each.vm == text || same_ignoring_case(each.vm_uuid, text))
-            found.push_back(each);
+        if (each.id == text || names_vm(text, each.vm, each.vm_uuid)) found.push_back(each);
     if (found.size() == 1) return found.front().id;
     if (found.empty())
         return fail(

@@ -49,6 +49,7 @@ void add_pool_commands(CLI::App& app, Session& session);
 void add_identity_commands(CLI::App& app, Session& session);
 void add_reservation_commands(CLI::App& app, Session& session);
 void add_vf_commands(CLI::App& app, Session& session);
+void add_vm_commands(CLI::App& app, Session& session);
 void add_attachment_commands(CLI::App& app, Session& session);
 void add_interop_commands(CLI::App& app, Session& session);
 void add_operation_commands(CLI::App& app, Session& session);

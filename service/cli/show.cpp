@@ -33,8 +33,21 @@ std::vector<TestResult> printable_tests(std::vector<TestResult> tests) {
     return tests;
 }
 
-// Returns "key:  value" lines with the values in one column.
-std::string facts(std::vector<std::pair<std::string, std::string>> const& lines) {
+std::string warning_lines(std::string const& detail, std::string const& remedy) {
+    return fmt::format("warning: {}\n  remedy: {}\n", cell(detail), cell(remedy));
+}
+
+Table interface_table(std::vector<HostInterface> const& interfaces) {
+    Table table{{"IFNAME", "VLAN", "UP", "MTU", "ADDRESSES", "OURS"}, {}};
+    for (auto const& one : interfaces)
+        table.rows.push_back({cell(one.ifname), cell(one.id.vlan), cell(one.up), cell(one.mtu),
+                              cell(one.addresses), cell(one.ours)});
+    return table;
+}
+
+}  // namespace
+
+std::string facts(std::vector<Fact> const& lines) {
     Table table{{"", ""}, {}};
     for (auto const& [key, value] : lines) table.rows.push_back({key + ":", value});
     return as_table(table, Headers::hidden);
@@ -51,20 +64,6 @@ std::string bullets(std::string const& title, std::vector<std::string> const& li
     for (auto const& line : lines) out += "  - " + cell(line) + "\n";
     return out.empty() ? out : title + ":\n" + out;
 }
-
-std::string warning_lines(std::string const& detail, std::string const& remedy) {
-    return fmt::format("warning: {}\n  remedy: {}\n", cell(detail), cell(remedy));
-}
-
-Table interface_table(std::vector<HostInterface> const& interfaces) {
-    Table table{{"IFNAME", "VLAN", "UP", "MTU", "ADDRESSES", "OURS"}, {}};
-    for (auto const& one : interfaces)
-        table.rows.push_back({cell(one.ifname), cell(one.id.vlan), cell(one.up), cell(one.mtu),
-                              cell(one.addresses), cell(one.ours)});
-    return table;
-}
-
-}  // namespace
 
 std::string vlan_text(std::optional<Vlan> const& vlan) {
     if (!vlan) return "-";
@@ -83,14 +82,6 @@ Table pf_table(std::vector<PfView> const& pfs) {
                               cell(info.carrier), cell(info.mtu), cell(info.rdma_device),
                               cell(info.device_name)});
     }
-    return table;
-}
-
-Table vm_table(std::vector<VmInfo> const& vms) {
-    Table table{{"VM", "UUID", "STATE", "PERSISTENT", "VSOCK", "FREE PORTS"}, {}};
-    for (auto const& vm : vms)
-        table.rows.push_back({cell(vm.name), cell(vm.uuid), cell(vm.state), cell(vm.persistent),
-                              cell(vm.has_vsock), cell(vm.free_pcie_ports)});
     return table;
 }
 
@@ -146,20 +137,25 @@ Table interop_table(InteropWindow const& window) {
               cell(window.refused)}}};
 }
 
+std::string_view state_text(VfView const& vf) {
+    return vf.quarantine ? "quarantined" : vf.attachment ? "attached" : "free";
+}
+
 Table vf_table(std::vector<PfView> const& pfs) {
     Table table{{"VF", "PF", "IFNAME", "INDEX", "PCI", "DRIVER", "MAC", "VLAN", "SPOOFCHK", "TRUST",
                  "LINK", "RATE", "VM", "STATE"},
                 {}};
     for (auto const& view : pfs) {
         auto const& info = view.pf.info;
-        for (auto const& [vf, attachment, vm, quarantine] : view.vfs) {
+        for (auto const& each : view.vfs) {
+            auto const& vf = each.vf;
             auto const& settings = vf.settings;
-            auto const* const state = quarantine ? "quarantined" : attachment ? "attached" : "free";
             table.rows.push_back({to_string(VfId{info.pci, vf.index}), cell(info.pci),
                                   cell(info.ifname), cell(vf.index), cell(vf.pci), cell(vf.driver),
                                   cell(settings.mac), vlan_text(settings.vlan),
                                   cell(settings.spoofchk), cell(settings.trust),
-                                  cell(settings.link_state), rate_text(settings), cell(vm), state});
+                                  cell(settings.link_state), rate_text(settings), cell(each.vm),
+                                  std::string(state_text(each))});
         }
     }
     return table;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/types/attachment.hpp"
@@ -11,14 +12,12 @@
 #include "api/types/pf_state.hpp"
 #include "api/types/rdma.hpp"
 #include "api/types/text.hpp"
-#include "api/types/vm_info.hpp"
 #include "service/cli/connection.hpp"
 #include "service/cli/table.hpp"
 
 namespace vfmgr {
 
 [[nodiscard]] Table pf_table(std::vector<PfView> const& pfs);
-[[nodiscard]] Table vm_table(std::vector<VmInfo> const& vms);
 [[nodiscard]] Table attachment_table(std::vector<Attachment> const& attachments);
 [[nodiscard]] Table operation_table(std::vector<Operation> const& operations);
 [[nodiscard]] Table audit_table(std::vector<AuditEntry> const& entries);
@@ -28,6 +27,14 @@ namespace vfmgr {
 [[nodiscard]] Table test_table(Verification const& verification);
 [[nodiscard]] Table interop_table(InteropWindow const& window);
 [[nodiscard]] Table step_table(PlanView const& plan);
+
+// Parts of pages: "key:  value" lines with the values in one column; a table with its title, and a
+// list with its title, both empty without rows.
+using Fact = std::pair<std::string, std::string>;
+[[nodiscard]] std::string facts(std::vector<Fact> const& lines);
+[[nodiscard]] std::string section(std::string const& title, Table const& table,
+                                  Options const& options);
+[[nodiscard]] std::string bullets(std::string const& title, std::vector<std::string> const& lines);
 
 // Whole pages.
 [[nodiscard]] std::string pf_page(PfView const& view, Options const& options);
@@ -39,8 +46,18 @@ namespace vfmgr {
 // What would be done, and who is affected.
 [[nodiscard]] std::string plan_page(PlanView const& plan);
 
+// "free", "attached" or "quarantined".
+[[nodiscard]] std::string_view state_text(VfView const& vf);
 // Formats a VLAN as ID or ID:QOS.
 [[nodiscard]] std::string vlan_text(std::optional<Vlan> const& vlan);
+// Formats a member of VfSpec.
+template <class T>
+[[nodiscard]] std::string setting_text(std::optional<T> const& setting) {
+    if constexpr (std::is_same_v<T, Vlan>)
+        return vlan_text(setting);
+    else
+        return cell(setting);
+}
 
 // All of vfctl's answers go to standard output here; run_vfctl() checks that the write succeeded.
 void write_out(std::string_view text, Shown as);

@@ -25,6 +25,85 @@ std::string path_of(VfId const& vf) {
     return fmt::format("/v1/pfs/{}/vfs/{}", to_string(vf.pf), vf.index);
 }
 
+Table setting_table(VfSpec const& settings) {
+    Table table{{"SETTING", "VALUE"}, {}};
+    for_each_member([&](VfAttribute attribute, auto member) {
+        auto const& value = settings.*member;
+        if (value) table.rows.push_back({cell(attribute), setting_text(value)});
+    });
+    return table;
+}
+
+std::string holders_text(std::vector<VfioHolder> const& holders) {
+    std::string out;
+    for (auto const& holder : holders)
+        out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", cell(holder.comm), holder.pid);
+    return out.empty() ? "-" : out;
+}
+
+// Returns "pass, 2026-01-31T12:00:00.000Z, run 9c1f0b7d2e3a4455".
+std::string last_run_text(std::vector<Verification> const& runs) {
+    if (runs.empty()) return "-";
+    auto const& last = runs.front();
+    return fmt::format("{}, {}, run {}", cell(last.verdict), cell(last.started_at), cell(last.run));
+}
+
+std::string quarantine_text(VfId const& vf, VfQuarantine const& quarantine) {
+    return fmt::format("\nquarantined since {}, after VM {}: {}\n", cell(quarantine.since),
+                       cell(quarantine.vm), cell(quarantine.reason)) +
+           bullets("left over", quarantine.residue) +
+           fmt::format("remedy: vfctl vf lift-quarantine {}\n", to_string(vf));
+}
+
+// What the daemon knows of a VF, from several answers.
+struct VfPage {
+    PfView pf;  // with this VF alone
+    std::vector<Verification> runs;
+    std::vector<HistoryEvent> events;
+};
+
+Result<VfPage> page_of(Connection const& connection, VfId const& id, VfView const& vf) {
+    VfPage page;
+    VFMGR_TRY(page.pf, get<PfView>(connection, "/v1/pfs/" + to_string(id.pf)));
+    page.pf.vfs = {vf};
+    VFMGR_TRY(auto runs, get<ItemList<Verification>>(connection, path_of(id) + "/verifications"));
+    VFMGR_TRY(auto events, get<ItemList<HistoryEvent>>(connection, path_of(id) + "/history"));
+    page.runs = std::move(runs.items);
+    page.events = std::move(events.items);
+    return page;
+}
+
+std::string vf_page(VfId const& id, VfPage const& page, Options const& options) {
+    constexpr std::size_t events_max = 5;
+    auto const& view = page.pf.vfs.front();
+    auto const& vf = view.vf;
+    auto out = facts({{"VF", fmt::format("{} ({})", to_string(id), to_string(vf.pci))},
+                      {"PF's ifname", cell(page.pf.pf.info.ifname)},
+                      {"state", std::string(state_text(view))},
+                      {"attachment", cell(view.attachment)},
+                      {"VM", cell(view.vm)},
+                      {"driver", cell(vf.driver)},
+                      {"IOMMU group", cell(vf.iommu_group)},
+                      {"ifname", cell(vf.ifname)},
+                      {"held by", holders_text(vf.holders)},
+                      {"last verification", last_run_text(page.runs)}});
+    if (view.quarantine) out += quarantine_text(id, *view.quarantine);
+    out += section("settings", setting_table(vf.settings), options);
+    auto latest = page.events;
+    if (latest.size() > events_max) latest.resize(events_max);
+    return out + section("latest events", history_table(latest), options);
+}
+
+Result<void> show_vf(Options const& options, VfName const& name) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const id, resolve_vf(connection, name));
+    VFMGR_TRY(auto const response, connection.send({.path = path_of(id)}));
+    if (is_document(options.format)) return print_document(response, options);
+    VFMGR_TRY(auto const vf, value_of<VfView>(response));
+    VFMGR_TRY(auto const page, page_of(connection, id, vf));
+    return print(vf_table({page.pf}), vf_page(id, page, options), response.body, options);
+}
+
 Result<void> lift_quarantine(Options const& options, VfName const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const vf, resolve_vf(connection, name));
@@ -55,10 +134,6 @@ void add_of_vf(CLI::App& parent, Session& session, std::string const& verb, std:
     command->add_option("NUMBER", vf.index, "number of the VF");
 }
 
-Result<void> list_vms(Options const& options) {
-    return print_list<VmInfo>(options, {.path = "/v1/vms"}, vm_table);
-}
-
 }  // namespace
 
 void add_vf_commands(CLI::App& app, Session& session) {
@@ -66,6 +141,8 @@ void add_vf_commands(CLI::App& app, Session& session) {
     auto const [list_command, pf] = add_command(
         *vf, session, "list", "list the VFs of one PF, or of all", list_vfs, std::string());
     list_command->add_option("PF", pf, "PCI address or netdev");
+    add_of_vf(*vf, session, "show", "show one VF: settings, owner, last verification and history",
+              show_vf);
     add_of_vf(*vf, session, "history", "show what happened to a VF, whichever VM had it",
               history_of_vf);
     add_of_vf(*vf, session, "verifications",
@@ -73,9 +150,6 @@ void add_vf_commands(CLI::App& app, Session& session) {
               verifications_of_vf);
     add_of_vf(*vf, session, "lift-quarantine",
               "try again to clean a VF, so that it may be attached again", lift_quarantine);
-
-    auto* const vm = add_group(app, "vm", "show virtual machines");
-    add_command(*vm, session, "list", "list all VMs that libvirt knows", list_vms);
 }
 
 }  // namespace vfmgr

@@ -26,16 +26,19 @@ HOST = {"pfs": [{"model": "igb", "pci": PF, "ifname": "enp1s0"}],
 
 # Words that make each command print something; None: what it prints needs a VM or a card. A command
 # that only reports what it did is in SILENT.
-PRINTS = {"pf list": [], "pf show": ["enp1s0"], "firmware list": [], "firmware show": None,
-          "vf list": [], "vf history": [PF, "0"], "vf verifications": [PF, "0"], "vm list": [],
+PRINTS = {"pf list": [], "pf show": ["enp1s0"], "pf set": [PF, "--num-vfs", "4"],
+          "firmware list": [], "firmware show": None, "firmware set": None,
+          "vf list": [], "vf show": [f"{PF}/0"], "vf history": [PF, "0"],
+          "vf verifications": [PF, "0"], "vm list": [], "vm show": ["vm1"],
+          "attach": ["vm2", "--pf", PF, "--dry-run"], "verify": None,
           "attachment list": [], "attachment show": ["vm1"], "attachment verifications": ["vm1"],
           "attachment certificate": None, "interop open": None, "interop show": None,
-          "op list": [], "op show": ["ID"], "op wait": ["ID"], "audit": [], "token list": [],
-          "token create": [], "rdma list": [], "rdma link list": [], "doctor": ["--rules"],
-          "version": [], "attach": ["vm2", "--pf", PF, "--dry-run"], "verify": None,
-          "pf set": [PF, "--num-vfs", "4"], "firmware set": None}
-SILENT = {"detach", "pf gone", "pf confirm-gone", "pf rekey", "vf lift-quarantine", "interop close",
-          "token revoke", "rdma link add", "rdma link delete", "drained", "support-bundle", "query"}
+          "op list": [], "op show": ["ID"], "op wait": ["ID"], "audit": [],
+          "token list": [], "token create": [], "rdma list": [], "rdma link list": [],
+          "rdma link show": None, "doctor": ["--rules"], "version": []}
+SILENT = {"detach", "pf forget", "pf gone", "pf confirm-gone", "pf rekey", "vf lift-quarantine",
+          "interop close", "token revoke", "rdma link add", "rdma link delete", "drained",
+          "support-bundle", "query"}
 SHOWN = [command for command, words in PRINTS.items() if words is not None]
 # Its rows have no names that another command accepts.
 NAMELESS = {"token create"}
@@ -115,7 +118,7 @@ def test_no_progress_without_a_terminal(daemon):
 
 def test_what_lists_print_is_accepted(daemon):
     """As names, one by one; and each VF in every form that it is printed in."""
-    for listed, command in (("pf list", "pf show"), ("vf list", "vf history"),
+    for listed, command in (("pf list", "pf show"), ("vf list", "vf show"), ("vm list", "vm show"),
                             ("attachment list", "attachment show"), ("op list", "op show")):
         names = vfctl(daemon, *listed.split(), "-o", "name").stdout.splitlines()
         assert names

@@ -272,6 +272,9 @@ TEST(Resolve, AVmByItsNameOrItsUuid) {
     EXPECT_EQ(vm_among({one}, "db1")->uuid, uuid);
     EXPECT_EQ(vm_among({one}, "6F5B2F1E-6C0E-4F2A-9A55-0C3F0F0F7C11")->uuid, uuid);
     EXPECT_EQ(vm_among({one}, "db").error().problem, Problem::not_found);
+    one.name = "db\n1";
+    EXPECT_EQ(vm_among({one}, "db\\x0a1")->uuid, uuid) << "as it is printed";
+    one.name = "db1";
     EXPECT_EQ(vm_among({one, other}, uuid).error().detail,
               "'" + uuid + "' names 2 VMs: db1 (" + uuid + "), " + uuid + " (7)");
 }
