@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/types/enum_names.hpp"
+#include "api/types/exit.hpp"
 
 namespace vfmgr {
 namespace {
@@ -16,32 +17,33 @@ namespace {
 struct Row {
     Problem problem;
     std::string_view title;
-    int http_status, exit_code;
+    int http_status;
+    Exit exit;
 };
 constexpr std::array rows = {
-    Row{Problem::invalid_request, "Request is not valid", 400, 2},
-    Row{Problem::unauthorized, "Not authenticated", 401, 5},
-    Row{Problem::forbidden, "Not permitted", 403, 5},
-    Row{Problem::not_found, "Not found", 404, 3},
-    Row{Problem::method_not_allowed, "Method is not allowed here", 405, 1},
-    Row{Problem::conflict, "Conflicts with what exists", 409, 4},
-    Row{Problem::precondition_failed, "Changed in the meantime", 412, 4},
-    Row{Problem::vf_in_use, "VF is in use", 409, 4},
-    Row{Problem::link_in_use, "RDMA link is in use", 409, 4},
-    Row{Problem::other_owner, "PF is managed by something else", 409, 4},
-    Row{Problem::pf_renumbered, "PF is at another address", 409, 4},
-    Row{Problem::pf_gone, "PF is gone", 409, 4},
-    Row{Problem::unsupported, "Not supported by this host, driver or VM", 422, 4},
-    Row{Problem::limit_exceeded, "Limit is exceeded", 422, 4},
+    Row{Problem::invalid_request, "Request is not valid", 400, Exit::usage},
+    Row{Problem::unauthorized, "Not authenticated", 401, Exit::not_permitted},
+    Row{Problem::forbidden, "Not permitted", 403, Exit::not_permitted},
+    Row{Problem::not_found, "Not found", 404, Exit::not_found},
+    Row{Problem::method_not_allowed, "Method is not allowed here", 405, Exit::failed},
+    Row{Problem::conflict, "Conflicts with what exists", 409, Exit::refused},
+    Row{Problem::precondition_failed, "Changed in the meantime", 412, Exit::refused},
+    Row{Problem::vf_in_use, "VF is in use", 409, Exit::refused},
+    Row{Problem::link_in_use, "RDMA link is in use", 409, Exit::refused},
+    Row{Problem::other_owner, "PF is managed by something else", 409, Exit::refused},
+    Row{Problem::pf_renumbered, "PF is at another address", 409, Exit::refused},
+    Row{Problem::pf_gone, "PF is gone", 409, Exit::refused},
+    Row{Problem::unsupported, "Not supported by this host, driver or VM", 422, Exit::refused},
+    Row{Problem::limit_exceeded, "Limit is exceeded", 422, Exit::refused},
     // A layer below us refused.
-    Row{Problem::kernel_refused, "Kernel refused", 502, 1},
-    Row{Problem::hypervisor_refused, "Hypervisor refused", 502, 1},
-    Row{Problem::guest_refused, "Guest refused or verification failed", 502, 1},
-    Row{Problem::timed_out, "Timed out", 504, 7},
-    Row{Problem::unavailable, "Not available now", 503, 6},
-    Row{Problem::pf_stuck, "PF is stuck in the kernel", 503, 6},
-    Row{Problem::pci_busy, "PCI subsystem is busy", 503, 6},
-    Row{Problem::internal, "Internal error", 500, 1},
+    Row{Problem::kernel_refused, "Kernel refused", 502, Exit::failed},
+    Row{Problem::hypervisor_refused, "Hypervisor refused", 502, Exit::failed},
+    Row{Problem::guest_refused, "Guest refused or verification failed", 502, Exit::failed},
+    Row{Problem::timed_out, "Timed out", 504, Exit::timed_out},
+    Row{Problem::unavailable, "Not available now", 503, Exit::unreachable},
+    Row{Problem::pf_stuck, "PF is stuck in the kernel", 503, Exit::refused},
+    Row{Problem::pci_busy, "PCI subsystem is busy", 503, Exit::refused},
+    Row{Problem::internal, "Internal error", 500, Exit::failed},
 };
 
 constexpr bool in_order() {
@@ -96,7 +98,7 @@ int http_status(Problem problem) {
 }
 
 int exit_code(Problem problem) {
-    return row(problem).exit_code;
+    return static_cast<int>(row(problem).exit);
 }
 
 std::string detail_with_causes(Error const& error) {

@@ -84,7 +84,7 @@ using Result = tl::expected<T, Error>;
 [[nodiscard]] std::string_view code(Problem problem);   // "vf_in_use"
 [[nodiscard]] std::string_view title(Problem problem);  // "VF is in use"
 [[nodiscard]] int http_status(Problem problem);
-// vfctl: 1 failed, 2 usage, 3 not found, 4 refused, 5 not permitted, 6 unreachable, 7 timed out.
+// How vfctl ends for it: a code of exit.hpp.
 [[nodiscard]] int exit_code(Problem problem);
 
 // Writes the RFC 9457 members without `instance` and `request_id`, which the HTTP layer adds.

@@ -6,14 +6,17 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
+#include "api/types/exit.hpp"
 #include "service/cli/session.hpp"
 
 namespace vfmgr {
 
-// Adds a command that runs `run(options, arguments...)` if the user chooses it. Returns it with its
-// arguments, which hold the values of absent options until the command line is parsed.
+// Adds a command that runs `run(options, arguments...)` if the user chooses it; an exit code that
+// it returns is vfctl's. Returns it with its arguments, which hold the values of absent options
+// until the command line is parsed.
 template <class Run, class... Arguments>
 std::tuple<CLI::App*, Arguments&...> add_command(CLI::App& parent, Session& session,
                                                  std::string const& verb, std::string const& help,
@@ -22,8 +25,12 @@ std::tuple<CLI::App*, Arguments&...> add_command(CLI::App& parent, Session& sess
     auto const all = std::make_shared<std::tuple<Arguments...>>(std::move(absent)...);
     command->callback([&session, run, all] {
         session.run = [&session, run, all] {
-            return std::apply([&](auto const&... each) { return run(session.options, each...); },
-                              *all);
+            auto const done = std::apply(
+                [&](auto const&... each) { return run(session.options, each...); }, *all);
+            if constexpr (std::is_same_v<decltype(done), Result<int> const>)
+                return done;
+            else
+                return done.map([] { return static_cast<int>(Exit::done); });
         };
     });
     return std::apply(

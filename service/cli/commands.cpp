@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "api/types/exit.hpp"
 #include "api/types/text.hpp"
 #include "service/cli/session.hpp"
 #include "service/cli/table.hpp"
@@ -15,11 +16,12 @@
 namespace vfmgr {
 namespace {
 
-constexpr int exit_usage = 2;
-
-constexpr auto exit_codes =
-    "Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 refused, 5 not permitted, "
-    "6 daemon unreachable, 7 timed out, 130 interrupted.";
+std::string exit_codes() {
+    std::string lines = "Exit codes (of doctor: 0 ready, 1 warnings, 2 failures):\n";
+    for (auto const& [code, meaning] : exit_meanings)
+        lines += fmt::format("  {:<4} {}\n", static_cast<int>(code), meaning);
+    return lines;
+}
 
 void print_problem(Error const& error) {
     std::string out = fmt::format("vfctl: {}\n", printable(error.detail));
@@ -33,10 +35,10 @@ void print_problem(Error const& error) {
 }
 
 // Output that could not be written counts as a failure.
-int ended_with(Result<void> done) {
+int ended_with(Result<int> done) {
     auto const written = flush_output();
-    if (done && !written) done = written;
-    if (done) return 0;
+    if (done && !written) done = fail(written.error());
+    if (done) return *done;
     print_problem(done.error());
     return exit_code(done.error().problem);
 }
@@ -58,7 +60,7 @@ Result<void> check_output(Options const& options) {
                 "leave -c out, or use -o csv");
 }
 
-Result<void> run(Session const& session) {
+Result<int> run(Session const& session) {
     VFMGR_CHECK(check_output(session.options));
     return session.run();
 }
@@ -113,7 +115,7 @@ void add_global_options(CLI::App& app, Session& session) {
 int run_vfctl(std::vector<std::string> arguments) {
     Session session;
     CLI::App app("Attaches SR-IOV virtual functions to virtual machines.", "vfctl");
-    app.footer(exit_codes);
+    app.footer(exit_codes());
     app.require_subcommand(1);
     app.set_version_flag("--version", "vfctl " VFMGR_VERSION);
     add_global_options(app, session);
@@ -139,9 +141,9 @@ int run_vfctl(std::vector<std::string> arguments) {
         app.parse(std::move(arguments));
         return ended_with(run(session));
     } catch (CLI::ParseError const& error) {
-        if (app.exit(error, std::cout, std::cerr) != 0) return exit_usage;
+        if (app.exit(error, std::cout, std::cerr) != 0) return static_cast<int>(Exit::usage);
         std::cout.flush();
-        return ended_with({});
+        return ended_with(static_cast<int>(Exit::done));
     } catch (std::exception const& bug) {
         print_problem({Problem::internal,
                        fmt::format("the server's answer is not what was expected: {}", bug.what()),

@@ -66,9 +66,14 @@ Result<void> print_rules(Options const& options) {
     return print(table, page, nlohmann::json{{"items", std::move(items)}}.dump(), options);
 }
 
-// Succeeds unless a check fails, so that scripts can use the exit code.
-Result<void> doctor(Options const& options, DoctorArguments const& arguments) {
-    if (arguments.rules) return print_rules(options);
+// Exit codes, for scripts. Where vfctl itself fails, as with wrong usage, nothing was checked, and
+// standard output is empty.
+constexpr int exit_ready = 0;
+constexpr int exit_warnings = 1;
+constexpr int exit_failures = 2;
+
+Result<int> doctor(Options const& options, DoctorArguments const& arguments) {
+    if (arguments.rules) return print_rules(options).map([] { return exit_ready; });
     std::optional<checks::Symptom> symptom;
     if (!arguments.symptom.empty()) {
         VFMGR_TRY(symptom, find_symptom(arguments.symptom));
@@ -78,9 +83,10 @@ Result<void> doctor(Options const& options, DoctorArguments const& arguments) {
     nlohmann::json const body = report;
     VFMGR_CHECK(print(table_of(report), checks::describe(report, {.all = arguments.all || symptom}),
                       to_json_text(body), options));
-    if (worst(report) != CheckResult::failed) return {};
-    return fail(Problem::guest_refused, "this host is not ready",
-                "follow the remedies of the checks above");
+    if (worst(report) == CheckResult::warning) return exit_warnings;
+    if (worst(report) != CheckResult::failed) return exit_ready;
+    print_sentence("this host is not ready; follow the remedies of the checks above", options);
+    return exit_failures;
 }
 
 Result<std::string> bundle_of(Options const& options, FactsSource const& source) {

@@ -7,10 +7,10 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "api/types/exit.hpp"
+
 namespace vfmgr {
 namespace {
-
-constexpr int exit_interrupted = 130;  // 128 + SIGINT, as in shells
 
 sigset_t interrupt_only() {
     sigset_t set;
@@ -43,7 +43,7 @@ void Interruption::watch() const {
     while (::poll(waiting, 2, -1) < 0) continue;
     if ((waiting[0].revents & POLLIN) == 0) return;
     (void)!::write(STDERR_FILENO, farewell_.data(), farewell_.size());
-    ::_exit(exit_interrupted);
+    ::_exit(static_cast<int>(Exit::interrupted));
 }
 
 }  // namespace vfmgr

@@ -34,7 +34,7 @@ struct Options {
 
 struct Session {
     Options options;
-    std::function<Result<void>()> run;  // set by the command that the user chose
+    std::function<Result<int>()> run;  // set by the command that the user chose; its exit code
 };
 
 // For writes that the API can't plan without executing them.

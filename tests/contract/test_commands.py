@@ -3,6 +3,7 @@
 there, and the tables of all commands lack none."""
 
 import re
+import subprocess
 
 import pytest
 
@@ -72,6 +73,15 @@ def test_document_shows_what_there_is(path, programs):
 @pytest.mark.parametrize("name", PAGES)
 def test_man_page_explains_what_there_is(name, programs):
     assert wrong_page(programs[name], (ROOT / "deploy/man" / PAGES[name]).read_text()) == []
+
+
+def test_man_page_has_the_exit_codes_of_the_help():
+    shown = subprocess.run([PROGRAMS["vfctl"], "--help"], capture_output=True, text=True,
+                           check=True).stdout
+    codes = re.findall(r"^  (\d+) +(.+)$", shown.split("Exit codes", 1)[1], re.MULTILINE)
+    page = (ROOT / "deploy/man/vfctl.1").read_text().split(".SH EXIT STATUS", 1)[1]
+    assert re.findall(r"^\.B (\d+)\n(.+)$", page.split(".SH", 1)[0], re.MULTILINE) == codes
+    assert [code for code, _ in codes] == [*map(str, range(8)), "130"]
 
 
 @pytest.mark.parametrize("name", ["vfctl", "vf-guest"])

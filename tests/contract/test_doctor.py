@@ -25,9 +25,12 @@ DOCTORS = {"host": [VFCTL, "doctor", "--local", "-o", "json"],
 def report(command, **how):
     done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, **how)
-    assert done.returncode in (0, 1), done.stderr
     found = json.loads(done.stdout)
-    assert any(one["result"] == "failed" for one in found["findings"]) == (done.returncode == 1)
+    results = {one["result"] for one in found["findings"]}
+    if found["machine"] == "guest":
+        assert done.returncode == ("failed" in results), done.stderr
+    else:
+        assert done.returncode == (2 if "failed" in results else "warning" in results), done.stderr
     return found
 
 
