@@ -9,12 +9,12 @@
 namespace vfmgr {
 namespace {
 
-constexpr std::size_t ranges_max = 256;
+constexpr std::size_t identity_ranges_max = 256;
 
 template <class T>
 void check_apart(JsonReader& reader, std::string const& key, std::vector<Range<T>> const& ranges) {
-    if (ranges.size() > ranges_max)
-        return reader.complain(key, fmt::format("must be at most {}", ranges_max));
+    if (ranges.size() > identity_ranges_max)
+        return reader.complain(key, fmt::format("must be at most {}", identity_ranges_max));
     for (std::size_t later = 0; later < ranges.size(); ++later)
         for (std::size_t earlier = 0; earlier < later; ++earlier)
             if (ranges[earlier].overlaps(ranges[later]))
@@ -62,8 +62,8 @@ void check(JsonReader& reader, Identities const& identities) {
     for (std::size_t i = 0; i < identities.guids.size(); ++i)
         if (identities.guids[i].first.value == 0)
             reader.complain(fmt::format("guids/{}", i), "must not contain zero");
-    if (identities.addresses.size() > ranges_max)
-        reader.complain("addresses", fmt::format("must be at most {}", ranges_max));
+    if (identities.addresses.size() > identity_ranges_max)
+        reader.complain("addresses", fmt::format("must be at most {}", identity_ranges_max));
     for (std::size_t later = 0; later < identities.addresses.size(); ++later)
         for (std::size_t earlier = 0; earlier < later; ++earlier)
             if (identities.addresses[earlier].network == identities.addresses[later].network)

@@ -10,8 +10,8 @@
 namespace vfmgr {
 namespace {
 
-constexpr std::size_t ranges_max = 64;
-constexpr std::size_t pfs_max = 64;
+constexpr std::size_t network_ranges_max = 64;
+constexpr std::size_t network_pfs_max = 64;
 
 // Accepts a unicast address, except loopback and the unspecified address.
 bool can_be_a_hosts(IpAddress const& address) {
@@ -116,10 +116,10 @@ void check(JsonReader& reader, Network const& network) {
         reader.complain("mtu", "must be from 1280 to 9216 bytes");
     if (network.dscp.value_or(0) > dscp_max)
         reader.complain("dscp", "must be from 0 to 63; leave it out for best effort");
-    if (network.ranges.size() > ranges_max)
-        reader.complain("ranges", fmt::format("must be at most {}", ranges_max));
-    if (network.pfs.size() > pfs_max)
-        reader.complain("pfs", fmt::format("must be at most {}", pfs_max));
+    if (network.ranges.size() > network_ranges_max)
+        reader.complain("ranges", fmt::format("must be at most {}", network_ranges_max));
+    if (network.pfs.size() > network_pfs_max)
+        reader.complain("pfs", fmt::format("must be at most {}", network_pfs_max));
     if (!reader.clean()) return;
     check_ranges(reader, network);
     check_pfs(reader, network);

@@ -12,7 +12,7 @@
 namespace vfmgr {
 namespace {
 
-constexpr std::size_t values_max = 64;  // of one selector
+constexpr std::size_t selected_values_max = 64;  // of one selector
 
 std::optional<std::uint16_t> index_of(std::string_view text) {
     auto const value = parse_digits(text, {.max = UINT16_MAX});
@@ -61,8 +61,8 @@ void fields(F& f, V& select) {
 
 void check(JsonReader& reader, PoolSelectors const& select) {
     auto const at_most = [&](char const* name, std::size_t count) {
-        if (count > values_max)
-            reader.complain(name, fmt::format("must be at most {}", values_max));
+        if (count > selected_values_max)
+            reader.complain(name, fmt::format("must be at most {}", selected_values_max));
     };
     at_most("pfs", select.pfs.size());
     at_most("drivers", select.drivers.size());

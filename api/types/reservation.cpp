@@ -7,9 +7,9 @@
 namespace vfmgr {
 namespace {
 
-constexpr std::uint16_t count_max = 128;
-constexpr std::uint32_t seconds_min = 10;
-constexpr std::uint32_t seconds_max = 7 * 24 * 3600;
+constexpr std::uint16_t reserved_vfs_max = 128;
+constexpr std::uint32_t reserved_seconds_min = 10;
+constexpr std::uint32_t reserved_seconds_max = 7 * 24 * 3600;
 
 }  // namespace
 
@@ -27,8 +27,9 @@ void check(JsonReader& reader, ReservationSpec const& spec) {
         reader.complain("pool", "is required, or a network");
     for (auto const& [name, value] : {std::pair{"pool", &spec.pool}, {"network", &spec.network}})
         if (*value && !can_be_a_networks(**value)) reader.complain(name, rule_of_network_names);
-    if (spec.count < 1 || spec.count > count_max) reader.complain("count", "must be from 1 to 128");
-    if (spec.seconds < seconds_min || spec.seconds > seconds_max)
+    if (spec.count < 1 || spec.count > reserved_vfs_max)
+        reader.complain("count", "must be from 1 to 128");
+    if (spec.seconds < reserved_seconds_min || spec.seconds > reserved_seconds_max)
         reader.complain("seconds", "must be from 10 to 604800 (7 days)");
 }
 

@@ -17,11 +17,11 @@ namespace {
 
 constexpr auto networks_path = "/v1/networks";
 
-std::string path_of(std::string const& name) {
+std::string network_path(std::string const& name) {
     return fmt::format("{}/{}", networks_path, name);
 }
 
-struct SetArguments {
+struct NetworkSetArguments {
     NetworkEdit edit;
     std::vector<std::string> pfs;  // "enp1s0=10.1.0.1"
     std::vector<std::string> pfs_removed;
@@ -57,7 +57,7 @@ std::string network_page(Network const& network, Options const& options) {
 
 Result<void> show_network(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const response, connection.send({.path = path_of(name)}));
+    VFMGR_TRY(auto const response, connection.send({.path = network_path(name)}));
     return print_answer<Network>(
         response, options, [](Network const& one) { return network_table({one}); }, network_page);
 }
@@ -91,9 +91,9 @@ Result<std::string> edited(Found const& found, std::string const& name,
 }
 
 Result<void> set_network(Options const& options, std::string const& name,
-                         SetArguments const& arguments) {
+                         NetworkSetArguments const& arguments) {
     VFMGR_TRY(auto const connection, Connection::open(options));
-    auto const path = path_of(name);
+    auto const path = network_path(name);
     Settled settled;
     if (arguments.file.empty()) {
         auto desired = arguments.edit;
@@ -121,14 +121,14 @@ Result<void> set_network(Options const& options, std::string const& name,
 
 Result<void> remove_network(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
-    return change_and_report(connection, options, {.method = "DELETE", .path = path_of(name)},
+    return change_and_report(connection, options, {.method = "DELETE", .path = network_path(name)},
                              fmt::format("network {} is removed", name));
 }
 
-void add_set(CLI::App& network, Session& session) {
+void add_network_set(CLI::App& network, Session& session) {
     auto const [command, name, arguments] =
         add_named(network, session, "set", "make a network, or change it",
-                  {"NAME", "1 to 32 of a-z, 0-9 and '-'"}, set_network, SetArguments{});
+                  {"NAME", "1 to 32 of a-z, 0-9 and '-'"}, set_network, NetworkSetArguments{});
     auto* const file =
         command->add_option("-f,--file", arguments.file,
                             "read the whole network as JSON from FILE; - for standard input");
@@ -164,7 +164,7 @@ void add_network_commands(CLI::App& app, Session& session) {
                 });
     Named const by_name{"NAME", "name of the network"};
     add_named(*network, session, "show", "show one network", by_name, show_network);
-    add_set(*network, session);
+    add_network_set(*network, session);
     add_named(*network, session, "remove", "remove a network that no attachment uses", by_name,
               remove_network);
 }

@@ -22,12 +22,12 @@ namespace {
 constexpr auto pools_path = "/v1/pools";
 constexpr auto identities_path = "/v1/identities";
 
-std::string path_of(std::string const& name) {
+std::string pool_path(std::string const& name) {
     return fmt::format("{}/{}", pools_path, name);
 }
 
 // Each list replaces that of the pool, if it is given.
-struct SetArguments {
+struct PoolSetArguments {
     std::string file;
     std::vector<std::string> pfs, drivers, devices, link_layers, pcie_roots, labels;
     std::vector<std::int32_t> numa_nodes;
@@ -35,7 +35,7 @@ struct SetArguments {
     std::optional<std::uint32_t> max_tx_rate, min_tx_rate;
 };
 
-std::string selectors(PoolSelectors const& select) {
+std::string selectors_text(PoolSelectors const& select) {
     std::vector<std::string> all;
     auto const add = [&](char const* name, auto const& values) {
         for (auto const& value : values) all.push_back(fmt::format("{}={}", name, cell(value)));
@@ -55,7 +55,7 @@ Table pool_table(std::vector<Pool> const& pools) {
     Table table{{"NAME", "SELECTS", "NETWORK", "TRUST", "MAX-TX-RATE", "VERIFY", "PROFILE"}, {}};
     for (auto const& pool : pools) {
         auto const& defaults = pool.defaults;
-        table.rows.push_back({cell(pool.name), selectors(pool.select), cell(defaults.network),
+        table.rows.push_back({cell(pool.name), selectors_text(pool.select), cell(defaults.network),
                               cell(defaults.settings.trust),
                               cell(defaults.settings.max_tx_rate_mbps), cell(defaults.verify),
                               cell(defaults.verify_profile)});
@@ -69,7 +69,7 @@ std::string pool_page(Pool const& pool, Options const& options) {
 
 Result<void> show_pool(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const response, connection.send({.path = path_of(name)}));
+    VFMGR_TRY(auto const response, connection.send({.path = pool_path(name)}));
     return print_answer<Pool>(
         response, options, [](Pool const& one) { return pool_table({one}); }, pool_page);
 }
@@ -92,8 +92,8 @@ Result<PfVfs> pf_vfs(Connection const& connection, std::string const& text) {
     return PfVfs::parse(to_string(pf) + (slash == std::string::npos ? "" : text.substr(slash)));
 }
 
-Result<void> set_selectors(Connection const& connection, PoolSelectors& select,
-                           SetArguments const& arguments) {
+Result<void> set_pool_selectors(Connection const& connection, PoolSelectors& select,
+                                PoolSetArguments const& arguments) {
     auto const as_it_is = [](std::string const& text) -> Result<std::string> { return text; };
     VFMGR_CHECK(replace(select.pfs, arguments.pfs,
                         [&](std::string const& text) { return pf_vfs(connection, text); }));
@@ -113,7 +113,7 @@ Result<void> set_selectors(Connection const& connection, PoolSelectors& select,
     return {};
 }
 
-Result<void> set_defaults(PoolDefaults& defaults, SetArguments const& arguments) {
+Result<void> set_pool_defaults(PoolDefaults& defaults, PoolSetArguments const& arguments) {
     constexpr auto help = "see vfctl pool set --help";
     if (!arguments.network.empty()) defaults.network = arguments.network;
     if (!arguments.trust.empty()) {
@@ -135,9 +135,9 @@ Result<void> set_defaults(PoolDefaults& defaults, SetArguments const& arguments)
 }
 
 Result<void> set_pool(Options const& options, std::string const& name,
-                      SetArguments const& arguments) {
+                      PoolSetArguments const& arguments) {
     VFMGR_TRY(auto const connection, Connection::open(options));
-    auto const path = path_of(name);
+    auto const path = pool_path(name);
     Settled settled;
     if (arguments.file.empty()) {
         auto const edited = [&](Found const& found) -> Result<std::string> {
@@ -145,8 +145,8 @@ Result<void> set_pool(Options const& options, std::string const& name,
             if (!found.body.empty()) {
                 VFMGR_TRY(pool, from_json_text<Pool>(found.body));
             }
-            VFMGR_CHECK(set_selectors(connection, pool.select, arguments));
-            VFMGR_CHECK(set_defaults(pool.defaults, arguments));
+            VFMGR_CHECK(set_pool_selectors(connection, pool.select, arguments));
+            VFMGR_CHECK(set_pool_defaults(pool.defaults, arguments));
             return nlohmann::json(pool).dump();
         };
         VFMGR_TRY(settled, edit_until_written(connection, options, path, edited, pool_table({})));
@@ -162,14 +162,14 @@ Result<void> set_pool(Options const& options, std::string const& name,
 
 Result<void> remove_pool(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
-    return change_and_report(connection, options, {.method = "DELETE", .path = path_of(name)},
+    return change_and_report(connection, options, {.method = "DELETE", .path = pool_path(name)},
                              fmt::format("pool {} is removed", name));
 }
 
-void add_set(CLI::App& pool, Session& session) {
+void add_pool_set(CLI::App& pool, Session& session) {
     auto const [command, name, arguments] =
         add_named(pool, session, "set", "make a pool, or change it",
-                  {"NAME", "1 to 32 of a-z, 0-9 and '-'"}, set_pool, SetArguments{});
+                  {"NAME", "1 to 32 of a-z, 0-9 and '-'"}, set_pool, PoolSetArguments{});
     auto* const file = command->add_option(
         "-f,--file", arguments.file, "read the whole pool as JSON from FILE; - for standard input");
     auto const add = [file, command = command](char const* option, auto& into, char const* help) {
@@ -261,7 +261,7 @@ void add_pool_commands(CLI::App& app, Session& session) {
     });
     Named const by_name{"NAME", "name of the pool"};
     add_named(*pool, session, "show", "show one pool", by_name, show_pool);
-    add_set(*pool, session);
+    add_pool_set(*pool, session);
     add_named(*pool, session, "remove", "remove a pool that no reservation uses", by_name,
               remove_pool);
 }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto reservations_path = "/v1/reservations";
 
-std::string path_of(std::string const& name) {
+std::string reservation_path(std::string const& name) {
     return fmt::format("{}/{}", reservations_path, name);
 }
 
@@ -35,13 +35,13 @@ std::string reservation_page(Reservation const& one, Options const& options) {
 
 Result<void> show_reservation(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const response, connection.send({.path = path_of(name)}));
+    VFMGR_TRY(auto const response, connection.send({.path = reservation_path(name)}));
     return print_answer<Reservation>(
         response, options, [](Reservation const& one) { return reservation_table({one}); },
         reservation_page);
 }
 
-struct MakeArguments {
+struct ReservationArguments {
     std::string pool;
     std::string network;
     std::uint16_t count = 1;
@@ -49,7 +49,8 @@ struct MakeArguments {
     std::uint32_t seconds = ReservationSpec{}.seconds;
 };
 
-Result<void> make(Options const& options, std::string const& name, MakeArguments const& arguments) {
+Result<void> make(Options const& options, std::string const& name,
+                  ReservationArguments const& arguments) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     ReservationSpec spec;
     if (!arguments.pool.empty()) spec.pool = arguments.pool;
@@ -57,17 +58,19 @@ Result<void> make(Options const& options, std::string const& name, MakeArguments
     spec.count = arguments.count;
     spec.distinct_pfs = arguments.distinct_pfs;
     spec.seconds = arguments.seconds;
-    VFMGR_TRY(auto const settled,
-              change(connection, options,
-                     {.method = "PUT", .path = path_of(name), .body = nlohmann::json(spec).dump()},
-                     reservation_table({})));
+    VFMGR_TRY(auto const settled, change(connection, options,
+                                         {.method = "PUT",
+                                          .path = reservation_path(name),
+                                          .body = nlohmann::json(spec).dump()},
+                                         reservation_table({})));
     if (settled.shown) return {};
     return show_reservation(options, name);
 }
 
 Result<void> release(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
-    return change_and_report(connection, options, {.method = "DELETE", .path = path_of(name)},
+    return change_and_report(connection, options,
+                             {.method = "DELETE", .path = reservation_path(name)},
                              fmt::format("reservation {} is released", name));
 }
 
@@ -84,7 +87,7 @@ void add_reservation_commands(CLI::App& app, Session& session) {
     add_named(*reservation, session, "show", "show one reservation", by_name, show_reservation);
     auto const [command, name, arguments] =
         add_named(*reservation, session, "make", "keep VFs, or others for another time",
-                  {"NAME", "1 to 32 of a-z, 0-9 and '-'"}, make, MakeArguments{});
+                  {"NAME", "1 to 32 of a-z, 0-9 and '-'"}, make, ReservationArguments{});
     command->add_option("--pool", arguments.pool, "of this pool");
     command->add_option("--network", arguments.network, "on PFs that carry this network");
     command->add_option("--count", arguments.count, "number of VFs, 1 to 128");
