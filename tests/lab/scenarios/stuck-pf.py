@@ -17,7 +17,7 @@ def run(lab):
                "creation refused", "well again")
     product, other = Product(lab), SecondPf(lab)
     product.manage(num_vfs=7)
-    second = Product(lab, other.pf)
+    second = Product(lab, other.netdev)
     second.manage(num_vfs=2, networks=(OTHER,))
     spec = {"mode": "manage", "num_vfs": 2}
     lab.vm("other-vm").wait_ready()

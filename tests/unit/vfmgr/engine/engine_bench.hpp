@@ -70,7 +70,9 @@ inline std::unique_ptr<Control> open_control(std::filesystem::path const& folder
     auto store = Store::open((folder / "vfmgr.db").string()).value();
     Batch earlier;
     earlier.save_networks = {{train(), 0}};  // later revisions count from 1
-    if (store.load().value() == DesiredState{}) EXPECT_TRUE(store.commit(earlier));
+    if (store.load().value() == DesiredState{}) {
+        EXPECT_TRUE(store.commit(earlier));
+    }
     return Control::start(std::move(store), clock).value();
 }
 
