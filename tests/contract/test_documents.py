@@ -39,10 +39,12 @@ def documents_with(schema):
 def problems():
     """Returns code -> (status, exit code), as in the C++ source."""
     source = (API / "types/problem.cpp").read_text()
-    rows = re.findall(r'Row\{Problem::(\w+), "[^"]+", (\d+), (\d+)\}', source)
+    rows = re.findall(r'Row\{Problem::(\w+), "[^"]+", (\d+), Exit::(\w+)\}', source)
+    exits = re.findall(r"^    (\w+),?$", (API / "types/exit.hpp").read_text(), re.M)
+    numbers = {name: number for number, name in enumerate(exits)}
     declared = re.findall(r"^    (\w+),\s*//", (API / "types/problem.hpp").read_text(), re.M)
     assert [code for code, *_ in rows] == declared
-    return {code: (int(status), int(leaves)) for code, status, leaves in rows}
+    return {code: (int(status), numbers[leaves]) for code, status, leaves in rows}
 
 
 def references(node):

@@ -28,6 +28,11 @@ HOST = {"pfs": [{"model": "igb", "pci": PF, "ifname": "enp1s0"}],
 # that only reports what it did is in SILENT.
 PRINTS = {"pf list": [], "pf show": ["enp1s0"], "pf set": [PF, "--num-vfs", "4"],
           "firmware list": [], "firmware show": None, "firmware set": None,
+          "network list": [], "network show": ["lab"], "network set": ["lab", "--dscp", "26"],
+          "pool list": [], "pool show": ["fast"], "pool set": ["fast", "--network", "lab"],
+          "reservation list": [], "reservation show": ["job"],
+          "reservation make": ["job", "--pool", "fast"],
+          "identities show": [], "identities set": ["--mac", "02:00:00:00:00:01-02:00:00:00:00:ff"],
           "vf list": [], "vf show": [f"{PF}/0"], "vf history": [PF, "0"],
           "vf verifications": [PF, "0"], "vm list": [], "vm show": ["vm1"],
           "attach": ["vm2", "--pf", PF, "--dry-run"], "verify": None,
@@ -36,14 +41,15 @@ PRINTS = {"pf list": [], "pf show": ["enp1s0"], "pf set": [PF, "--num-vfs", "4"]
           "op list": [], "op show": ["ID"], "op wait": ["ID"], "audit": [],
           "token list": [], "token create": [], "rdma list": [], "rdma link list": [],
           "rdma link show": None, "doctor": ["--rules"], "version": []}
-SILENT = {"detach", "pf forget", "pf gone", "pf confirm-gone", "pf rekey", "vf lift-quarantine",
+SILENT = {"detach", "network remove", "pool remove", "reservation release",
+          "pf forget", "pf gone", "pf confirm-gone", "pf rekey", "vf lift-quarantine",
           "interop close", "token revoke", "rdma link add", "rdma link delete", "drained",
           "support-bundle", "query"}
 SHOWN = [command for command, words in PRINTS.items() if words is not None]
 # Its rows have no names that another command accepts.
-NAMELESS = {"token create"}
+NAMELESS = {"token create", "identities show", "identities set"}
 # Each run makes or finds something else.
-CHANGING = {"attach", "audit", "op list", "token create", "token list"}
+CHANGING = {"attach", "reservation make", "audit", "op list", "token create", "token list"}
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +57,11 @@ def daemon(tmp_path_factory):
     started = Daemon(tmp_path_factory.mktemp("output"), HOST)
     started.do("PUT", f"/v1/pfs/{PF}/spec", {"mode": "manage", "num_vfs": 4})
     started.do("POST", "/v1/attachments", {"vm": "vm1", "pf": PF, "vf": 0})
+    for path, body in (("/v1/networks/lab", {"prefix": "10.1.0.0/24", "pfs": [
+                           {"pf": PF, "host_address": "10.1.0.1"}]}),
+                       ("/v1/pools/fast", {"select": {"pfs": [f"{PF}/3"]}}),
+                       ("/v1/reservations/job", {"pool": "fast"})):
+        assert started.ask("PUT", path, body)[0].status == 200
     yield started
     started.end()
 
