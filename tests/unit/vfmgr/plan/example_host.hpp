@@ -7,6 +7,7 @@
 namespace vfmgr::example {
 
 inline PciAddress const pf_address{0, 1, 0, 0};
+inline PciAddress const second_pf{0, 2, 0, 0};
 inline char const* const vm1_uuid = "11111111-1111-1111-1111-111111111111";
 inline char const* const vm2_uuid = "22222222-2222-2222-2222-222222222222";
 

@@ -11,16 +11,14 @@ using namespace example;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-PciAddress const second{0, 2, 0, 0};
-
 HostView two_pfs() {
     auto view = host();
     auto other = pf(0);
-    other.info.pci = second;
+    other.info.pci = second_pf;
     other.info.ifname = "enp2s0";
-    other.interfaces[0].id.pf = second;
+    other.interfaces[0].id.pf = second_pf;
     other.interfaces[0].ifname = "enp2s0";
-    view.kernel.pfs[second] = other;
+    view.kernel.pfs[second_pf] = other;
     return view;
 }
 
@@ -73,7 +71,7 @@ TEST(PlanNetwork, InUseItTakesAnotherDscpOtherRangesAndMorePfs) {
     InUse used;
     used.network.dscp = 26;
     used.network.ranges = {{ip("192.168.100.50"), ip("192.168.100.99")}};
-    used.network.pfs.push_back({second, ip("192.168.100.4")});
+    used.network.pfs.push_back({second_pf, ip("192.168.100.4")});
     // The route to the VM that is attached.
     HostInterface tagged;
     tagged.id = {pf_address, 100};
@@ -134,7 +132,7 @@ TEST(PlanNetwork, RefusesAPfThatCannotCarryIt) {
     EXPECT_EQ(plan_network(infiniband, {}, train()).error().problem, Problem::unsupported);
     EXPECT_TRUE(plan_network(infiniband, {}, plain()));
     auto on_absent = train();
-    on_absent.pfs = {{second, ip("192.168.100.3")}};
+    on_absent.pfs = {{second_pf, ip("192.168.100.3")}};
     auto const error = plan_network(host(), {}, on_absent).error();
     EXPECT_EQ(error.problem, Problem::not_found);
     EXPECT_THAT(error.remedy, HasSubstr("0000:01:00.0 (enp1s0)"));

@@ -15,8 +15,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-PciAddress const second{0, 2, 0, 0};
-
 // Two managed PFs, with 7 and 4 VFs, that carry network train.
 struct TwoPfs {
     HostView view = host();
@@ -25,7 +23,7 @@ struct TwoPfs {
 
     TwoPfs() {
         auto other = pf(4);
-        other.info.pci = second;
+        other.info.pci = second_pf;
         other.info.ifname = "enp2s0";
         other.info.driver = "mlx5_core";
         other.info.numa_node = 1;
@@ -35,11 +33,11 @@ struct TwoPfs {
         other.info.mac = other.info.identity.mac = MacAddress{{0x52, 0x54, 0, 0xaa, 0, 2}};
         for (auto& vf : other.vfs)
             vf.pci = PciAddress{0, 2, 0x10, static_cast<std::uint8_t>(vf.index)};
-        for (auto& interface : other.interfaces) interface.id.pf = second;
-        view.kernel.pfs[second] = other;
-        goal.pfs[second].spec.num_vfs = 4;
-        goal.pfs[second].spec.labels = {{"rail", "1"}};
-        goal.networks["train"].network.pfs.push_back({second, ip("192.168.100.4")});
+        for (auto& interface : other.interfaces) interface.id.pf = second_pf;
+        view.kernel.pfs[second_pf] = other;
+        goal.pfs[second_pf].spec.num_vfs = 4;
+        goal.pfs[second_pf].spec.labels = {{"rail", "1"}};
+        goal.networks["train"].network.pfs.push_back({second_pf, ip("192.168.100.4")});
         spec.pf.reset();
     }
     [[nodiscard]] Result<AttachmentPlan> planned() const { return plan(view, goal, spec); }
@@ -60,7 +58,7 @@ TEST_F(Rails, TheOneWithMostFreeVfsIsChosenAndTheOthersAreExplained) {
     auto const attachment = planned().value().attachment;
     EXPECT_EQ(attachment.vf, (VfId{pf_address, 0}));
     EXPECT_THAT(attachment.candidates, ElementsAre(Candidate{pf_address, true, "has 7 free VFs"},
-                                                   Candidate{second, false, "has 4 free VFs"}));
+                                                   Candidate{second_pf, false, "has 4 free VFs"}));
     EXPECT_THAT(planned().value().plan.notes,
                 testing::Contains("PF enp1s0 was chosen: none was given"));
     EXPECT_THAT(plan(view, goal, ask()).value().attachment.candidates, IsEmpty())
@@ -69,7 +67,7 @@ TEST_F(Rails, TheOneWithMostFreeVfsIsChosenAndTheOthersAreExplained) {
 
 TEST_F(Rails, AVmsVfsAreSpread) {
     attach("aaaa0001");
-    EXPECT_EQ(vf().pf, second);
+    EXPECT_EQ(vf().pf, second_pf);
     attach("aaaa0002");
     EXPECT_EQ(vf().pf, pf_address);
     spec.vm = "vm2";
@@ -86,14 +84,14 @@ TEST_F(Rails, NoAddressIsGivenTwiceOnTwoPfs) {
 TEST_F(Rails, APfWhosePlanIsRefusedIsPassedOver) {
     view.kernel.pfs[pf_address].info.controller = "bond0";
     auto const attachment = planned().value().attachment;
-    EXPECT_EQ(attachment.vf.pf, second);
+    EXPECT_EQ(attachment.vf.pf, second_pf);
     EXPECT_THAT(attachment.candidates[0].reason, HasSubstr("was refused: enp1s0 is part of bond0"));
 }
 
 TEST_F(Rails, ARefusalNamesWhatEachPfLacks) {
     goal.pfs[pf_address].spec.mode = PfMode::observe;
-    view.kernel.pfs[second].stale = true;
-    view.kernel.pfs[second].stale_reason = "no answer for 60 s";
+    view.kernel.pfs[second_pf].stale = true;
+    view.kernel.pfs[second_pf].stale_reason = "no answer for 60 s";
     auto const error = planned().error();
     EXPECT_EQ(error.problem, Problem::limit_exceeded);
     EXPECT_EQ(
@@ -109,7 +107,7 @@ TEST_F(Rails, APoolSelectsByWhatThePfIs) {
         TwoPfs fresh;
         set(fresh.pool().select);
         auto const planned = fresh.planned();
-        EXPECT_EQ(planned ? planned->attachment.vf.pf == second : false, holds)
+        EXPECT_EQ(planned ? planned->attachment.vf.pf == second_pf : false, holds)
             << (planned ? "" : planned.error().detail);
     };
     selects([](PoolSelectors& by) { by.drivers = {"mlx5_core"}; }, true);
@@ -122,22 +120,22 @@ TEST_F(Rails, APoolSelectsByWhatThePfIs) {
     selects([](PoolSelectors& by) { by.labels = {{"rail", "1"}}; }, true);
     selects([](PoolSelectors& by) { by.labels = {{"rail", "0"}}; }, false);
     selects([](PoolSelectors& by) { by.rdma = true; }, true);
-    selects([](PoolSelectors& by) { by.pfs = {{second}}; }, true);
-    selects([](PoolSelectors& by) { by.pfs = {{second, 8, 9}}; }, false);
+    selects([](PoolSelectors& by) { by.pfs = {{second_pf}}; }, true);
+    selects([](PoolSelectors& by) { by.pfs = {{second_pf, 8, 9}}; }, false);
 }
 
 TEST_F(Rails, APoolHoldsSomeVfsOfAPf) {
-    pool().select.pfs = {{pf_address, 5, 6}, {second, 3, 3}};
+    pool().select.pfs = {{pf_address, 5, 6}, {second_pf, 3, 3}};
     EXPECT_EQ(vf(), (VfId{pf_address, 5}));
     attach("aaaa0001");
-    EXPECT_EQ(vf(), (VfId{second, 3}));
+    EXPECT_EQ(vf(), (VfId{second_pf, 3}));
     attach("aaaa0002");
     EXPECT_EQ(vf(), (VfId{pf_address, 6}));
     attach("aaaa0003");
     EXPECT_THAT(planned().error().detail, HasSubstr("has no free VFs"));
     spec.pf = pf_address;
     EXPECT_EQ(planned().error().detail, "all VFs of pool fast on enp1s0 are in use");
-    pool().select.pfs = {{second}};
+    pool().select.pfs = {{second_pf}};
     spec.pf = pf_address;
     EXPECT_EQ(planned().error().detail, "enp1s0 is not in pool fast: it is not among its PFs");
 }
@@ -182,25 +180,26 @@ ReservationSpec keep(std::uint16_t count, bool distinct = false) {
 
 TEST_F(Rails, AReservationKeepsVfsForWhoeverNamesIt) {
     auto const vfs = vfs_to_reserve(view, goal, "job", keep(2, true), "uid:0").value();
-    EXPECT_THAT(vfs, ElementsAre(VfId{pf_address, 0}, VfId{second, 0}));
+    EXPECT_THAT(vfs, ElementsAre(VfId{pf_address, 0}, VfId{second_pf, 0}));
     goal.reservations["job"] = {"job", keep(2, true), vfs, "uid:0", {}, {}};
     EXPECT_EQ(vf(), (VfId{pf_address, 1})) << "others get others";
     spec.network.reset();
     spec.reservation = "job";
     EXPECT_EQ(vf(), (VfId{pf_address, 0}));
     attach("aaaa0001");
-    EXPECT_EQ(vf(), (VfId{second, 0}));
+    EXPECT_EQ(vf(), (VfId{second_pf, 0}));
     attach("aaaa0002");
     EXPECT_THAT(planned().error().detail, HasSubstr("has no free VFs"));
-    EXPECT_THAT(plan_pf(view, goal, second, {PfMode::manage, 2}).error().detail,
+    EXPECT_THAT(plan_pf(view, goal, second_pf, {PfMode::manage, 2}).error().detail,
                 HasSubstr("VF 0 is attached to vm1"));
 }
 
 TEST_F(Rails, AReservedVfIsInUse) {
-    goal.reservations["job"] = {"job", keep(1), {{second, 2}}, "uid:0", {}, {}};
-    EXPECT_EQ(plan_pf(view, goal, second, {PfMode::manage, 2}).error().problem, Problem::vf_in_use);
+    goal.reservations["job"] = {"job", keep(1), {{second_pf, 2}}, "uid:0", {}, {}};
+    EXPECT_EQ(plan_pf(view, goal, second_pf, {PfMode::manage, 2}).error().problem,
+              Problem::vf_in_use);
     auto named = ask();
-    named.pf = second;
+    named.pf = second_pf;
     named.vf = 2;
     EXPECT_THAT(plan(view, goal, named).error().detail, HasSubstr("is reserved as job until"));
     named.reservation = "job";
