@@ -134,6 +134,9 @@ Result<void> Exchange::refused(char const* doing, Sent sent) {
         return fail(Problem::unavailable,
                     fmt::format("the certificate of {} is not trusted: {}", describe(target_), why),
                     "give the right CA file, or the certificate's fingerprint");
+    if (result_->category() == asio::error::get_ssl_category())
+        if (auto error = refused_certificate(result_->value(), describe(target_)))
+            return fail(std::move(*error));
     if (*result_ == wire::error::body_limit)
         return fail(Problem::limit_exceeded,
                     fmt::format("the answer of {} is larger than {} bytes", describe(target_),

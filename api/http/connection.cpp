@@ -34,28 +34,13 @@ namespace {
 // How long a closing connection lingers, so that the peer takes the answer and closes first.
 // Closing at once with unread input would reset the connection and destroy the answer in flight.
 constexpr std::chrono::seconds linger_seconds_max{5};
+// A client whose certificate was refused keeps its place for this long, so that trying many
+// certificates takes long.
+constexpr std::chrono::seconds refused_seconds{1};
 constexpr std::size_t read_chunk_bytes = 16 * 1024;
 // A cancellation reaches only a pending read. If a read has completed but its callback is still
 // queued, the next read starts anyway; the deadline is re-armed for this long to cancel that one.
 constexpr std::chrono::seconds cancel_again_seconds{1};
-
-// Turns a handler's exception into an answer. `id` is the request's X-Request-Id.
-void call_handler(Handler const& handler, Request request, Respond const& respond,
-                  std::string const& id) {
-    auto const path = request.path;
-    auto const ended = [&](std::string const& by) {
-        respond(problem_response({Problem::internal, "an exception ended the request" + by,
-                                  "report this with the daemon's log"},
-                                 path, id));
-    };
-    try {
-        handler(std::move(request), respond);
-    } catch (std::exception const& bug) {
-        ended(std::string(": ") + bug.what());
-    } catch (...) {
-        ended("");
-    }
-}
 
 class BeastConnection final : public Connection,
                               public std::enable_shared_from_this<BeastConnection> {
@@ -85,6 +70,7 @@ class BeastConnection final : public Connection,
         else
             operation(socket_);
     }
+    void on_handshake(ErrorCode failed);
     void enter(Phase phase, std::chrono::seconds limit);
     void arm(std::chrono::seconds limit);
     void expired();
@@ -135,11 +121,23 @@ void BeastConnection::start() {
     SSL_CTX_up_ref(setup_.tls);
     context_.emplace(setup_.tls);
     tls_.emplace(socket_, *context_);
-    tls_->async_handshake(asio::ssl::stream_base::server,
-                          [self = shared_from_this()](ErrorCode failed) {
-                              if (failed) return self->close();
-                              self->wait_for_request();
-                          });
+    tls_->async_handshake(
+        asio::ssl::stream_base::server,
+        [self = shared_from_this()](ErrorCode failed) { self->on_handshake(failed); });
+}
+
+void BeastConnection::on_handshake(ErrorCode failed) {
+    auto* const session = tls_->native_handle();
+    if (!failed) {
+        if (auto* const peer = std::get_if<TcpPeer>(&setup_.peer))
+            peer->certificate = peer_certificate(session);
+        return wait_for_request();
+    }
+    auto const why = verify_text(session);
+    if (phase_ == Phase::closed || why.empty()) return close();
+    setup_.on_refused(setup_.peer, {Problem::unauthorized, "its certificate is refused: " + why,
+                                    "see client_ca_file and client_crl_file in vfmgr.toml"});
+    enter(Phase::lingering, refused_seconds);
 }
 
 // Frees the place of a long poll whose client has gone. Asks the kernel again, because Asio also
@@ -317,7 +315,7 @@ void BeastConnection::dispatch() {
         [connection = weak_from_this(), sequence = sequence_](std::optional<Response> response) {
             if (auto alive = connection.lock()) alive->answer(sequence, std::move(response));
         });
-    call_handler(setup_.handler, std::move(request_), respond, id_);
+    call_handler(setup_.handler, std::move(request_), respond);
 }
 
 void BeastConnection::answer(std::uint64_t sequence, std::optional<Response> response) {

@@ -47,6 +47,8 @@ struct ConnectionSetup {
     Limits limits;
     Handler const& handler;  // outlives the connection
     std::function<void(Connection const&)> on_end;
+    // A client certificate does not verify.
+    std::function<void(Peer const&, Error const&)> on_refused;
 };
 
 // Asio and Beast stay in connection.cpp.

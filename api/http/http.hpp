@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "api/types/problem.hpp"
+#include "api/types/time.hpp"
 
 namespace vfmgr::http {
 
@@ -27,8 +28,16 @@ struct UnixPeer {
     std::int32_t pid = 0;
     std::vector<std::uint32_t> groups{};  // supplementary; the process's at connect time
 };
+// What the client certificate says that the server has verified.
+struct PeerCertificate {
+    // All names of the first kind that it has: URIs, DNS names, its one common name. Only those of
+    // valid_certificate_name(); empty if it has none.
+    std::vector<std::string> names{};
+    Time expires_at{};
+};
 struct TcpPeer {
     std::string address{};
+    std::optional<PeerCertificate> certificate{};  // absent: the client showed none
 };
 struct VsockPeer {
     std::uint32_t cid = 0;
@@ -93,6 +102,11 @@ struct TlsListen {
     std::uint16_t port = 8470;
     std::string certificate_file{};  // PEM
     std::string key_file{};          // PEM
+    // PEM: the CAs whose client certificates are accepted. Empty: no client is asked for one. A
+    // client may always come without.
+    std::string client_ca_file{};
+    // PEM: a current revocation list of each CA in a certificate's chain. Empty: none is checked.
+    std::string client_crl_file{};
 };
 // privileged: source ports below 1024, which only root in the VM can bind. The guest plane requires
 // them.
@@ -138,6 +152,9 @@ struct TlsTarget {
     std::uint16_t port = 8470;
     std::string ca_file{};      // PEM; or
     std::string fingerprint{};  // SHA-256 of the certificate, hex
+    // PEM: what this client shows of itself; both or neither.
+    std::string certificate_file{};
+    std::string key_file{};
 };
 struct VsockTarget {
     std::uint32_t cid = 2;
@@ -168,8 +185,12 @@ class Client {
                                             std::string const& key_file,
                                             std::vector<std::string> const& names);
 [[nodiscard]] Result<std::string> certificate_fingerprint(std::string const& certificate_file);
-// Checks that a server can serve with this certificate and key.
+// Checks that a server can serve with this certificate and key, unless they are empty, and trust
+// these CAs.
 [[nodiscard]] Result<void> check_certificate(TlsListen const& where);
+// Accepts 1 to 255 visible ASCII characters: such a name can be printed, and is not mistaken for
+// another.
+[[nodiscard]] bool valid_certificate_name(std::string_view name);
 
 [[nodiscard]] Request make_request(std::string method, std::string path);
 [[nodiscard]] Request make_request(std::string method, std::string path,

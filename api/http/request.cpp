@@ -75,6 +75,23 @@ tl::expected<Request, Refusal> request_of(ReceivedHeader header, Peer const& pee
     return request;
 }
 
+void call_handler(Handler const& handler, Request request, Respond const& respond) {
+    auto const path = request.path;
+    auto const id = request.headers["x-request-id"];
+    auto const ended = [&](std::string const& by) {
+        respond(problem_response({Problem::internal, "an exception ended the request" + by,
+                                  "report this with the daemon's log"},
+                                 path, id));
+    };
+    try {
+        handler(std::move(request), respond);
+    } catch (std::exception const& bug) {
+        ended(std::string(": ") + bug.what());
+    } catch (...) {
+        ended("");
+    }
+}
+
 Response sendable(Response response, std::string const& request_id) {
     if (response.status < 200 || response.status > 599) response.status = 500;
     Response out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks requests beyond HTTP's grammar, and cleans answers. Internal to api/http. Pure functions,
-// any thread.
+// Checks requests beyond HTTP's grammar, passes them on, and cleans answers. Internal to api/http.
+// No state; any thread.
 #pragma once
 
 #include <string>
@@ -29,6 +29,9 @@ struct ReceivedHeader {
     std::vector<std::pair<std::string, std::string>> fields;  // as sent, in order
 };
 [[nodiscard]] tl::expected<Request, Refusal> request_of(ReceivedHeader header, Peer const& peer);
+
+// Turns a handler's exception into an answer.
+void call_handler(Handler const& handler, Request request, Respond const& respond);
 
 // Adds the headers that every answer has, and drops those that would break the message.
 [[nodiscard]] Response sendable(Response response, std::string const& request_id);

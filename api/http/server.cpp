@@ -186,7 +186,11 @@ void Listener::admit(FileDescriptor fd) {
                          .tls = tls_.get(),
                          .limits = limits_,
                          .handler = handler_,
-                         .on_end = [this](Connection const& ended) { forget(ended); }});
+                         .on_end = [this](Connection const& ended) { forget(ended); },
+                         .on_refused =
+                             [this](Peer const& refused, Error const& why) {
+                                 if (turned_away_) turned_away_(refused, why);
+                             }});
     connections_.emplace(connection.get(), Kept{connection, *peer, so_far_++});
     try {
         connection->start();

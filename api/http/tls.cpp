@@ -16,13 +16,6 @@ namespace {
 
 using File = Handle<std::FILE, std::fclose>;
 
-Error tls_error(Problem problem, std::string detail, std::string remedy) {
-    Error error{problem, std::move(detail), std::move(remedy)};
-    if (auto text = take_ssl_error(); !text.empty())
-        error.causes.push_back({"OpenSSL", {}, std::move(text)});
-    return error;
-}
-
 Result<SslContext> new_context(SSL_METHOD const* method) {
     ERR_clear_error();
     SslContext context(SSL_CTX_new(method));
@@ -55,7 +48,29 @@ std::string plain_hex(std::string_view text) {
     return out;
 }
 
+Result<void> use_certificate(SSL_CTX* context, std::string const& certificate_file,
+                             std::string const& key_file) {
+    if (SSL_CTX_use_certificate_chain_file(context, certificate_file.c_str()) != 1)
+        return fail(tls_error(Problem::invalid_request,
+                              fmt::format("can't load the certificate {}", certificate_file),
+                              "give a PEM file with the certificate, then its chain"));
+    if (SSL_CTX_use_PrivateKey_file(context, key_file.c_str(), SSL_FILETYPE_PEM) != 1 ||
+        SSL_CTX_check_private_key(context) != 1)
+        return fail(tls_error(
+            Problem::invalid_request,
+            fmt::format("can't use the key {} with the certificate {}", key_file, certificate_file),
+            "give the unencrypted PEM key that belongs to the certificate"));
+    return {};
+}
+
 }  // namespace
+
+Error tls_error(Problem problem, std::string detail, std::string remedy) {
+    Error error{problem, std::move(detail), std::move(remedy)};
+    if (auto text = take_ssl_error(); !text.empty())
+        error.causes.push_back({"OpenSSL", {}, std::move(text)});
+    return error;
+}
 
 std::string take_ssl_error() {
     auto const code = ERR_get_error();
@@ -68,16 +83,8 @@ std::string take_ssl_error() {
 
 Result<SslContext> server_context(TlsListen const& where) {
     VFMGR_TRY(SslContext context, new_context(TLS_server_method()));
-    if (SSL_CTX_use_certificate_chain_file(context.get(), where.certificate_file.c_str()) != 1)
-        return fail(tls_error(Problem::invalid_request,
-                              fmt::format("can't load the certificate {}", where.certificate_file),
-                              "give a PEM file with the certificate, then its chain"));
-    if (SSL_CTX_use_PrivateKey_file(context.get(), where.key_file.c_str(), SSL_FILETYPE_PEM) != 1 ||
-        SSL_CTX_check_private_key(context.get()) != 1)
-        return fail(tls_error(Problem::invalid_request,
-                              fmt::format("can't use the key {} with the certificate {}",
-                                          where.key_file, where.certificate_file),
-                              "give the unencrypted PEM key that belongs to the certificate"));
+    VFMGR_CHECK(use_certificate(context.get(), where.certificate_file, where.key_file));
+    VFMGR_CHECK(trust_clients(context.get(), where));
     SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);
     // No session tickets: there is nothing to resume and no ticket key to rotate.
     SSL_CTX_set_num_tickets(context.get(), 0);
@@ -85,8 +92,10 @@ Result<SslContext> server_context(TlsListen const& where) {
 }
 
 Result<void> check_certificate(TlsListen const& where) {
-    VFMGR_CHECK(server_context(where));
-    return {};
+    VFMGR_TRY(SslContext const context, new_context(TLS_server_method()));
+    if (!where.certificate_file.empty())
+        VFMGR_CHECK(use_certificate(context.get(), where.certificate_file, where.key_file));
+    return trust_clients(context.get(), where);
 }
 
 Result<SslContext> client_context(TlsTarget const& target) {
@@ -102,7 +111,13 @@ Result<SslContext> client_context(TlsTarget const& target) {
                         fmt::format("'{}' is not a SHA-256 fingerprint", target.fingerprint),
                         "give 64 hexadecimal digits, as vfmgrd prints them at start");
     }
+    if (target.certificate_file.empty() != target.key_file.empty())
+        return fail(Problem::invalid_request,
+                    "a client certificate needs its key, and the key its certificate",
+                    "name both files, or neither");
     VFMGR_TRY(SslContext context, new_context(TLS_client_method()));
+    if (!target.certificate_file.empty())
+        VFMGR_CHECK(use_certificate(context.get(), target.certificate_file, target.key_file));
     if (target.ca_file.empty()) return context;
     if (SSL_CTX_load_verify_file(context.get(), target.ca_file.c_str()) != 1)
         return fail(tls_error(Problem::invalid_request,

@@ -5,7 +5,9 @@
 
 #include <openssl/ssl.h>
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "api/http/http.hpp"
 #include "api/os/handle.hpp"
@@ -16,6 +18,12 @@ using Certificate = Handle<X509, X509_free>;
 using SslContext = Handle<SSL_CTX, SSL_CTX_free>;
 
 [[nodiscard]] Result<SslContext> server_context(TlsListen const& where);
+// Asks each client for a certificate, and ends the handshake of one whose certificate is not for
+// client authentication or does not verify.
+[[nodiscard]] Result<void> trust_clients(SSL_CTX* context, TlsListen const& where);
+// nullopt: the client showed none.
+[[nodiscard]] std::optional<PeerCertificate> peer_certificate(SSL const* session);
+[[nodiscard]] std::vector<std::string> certificate_names(X509 const* certificate);
 
 // Trusts the CA file. With a fingerprint it checks nothing; check_fingerprint() decides after the
 // handshake.
@@ -26,6 +34,9 @@ using SslContext = Handle<SSL_CTX, SSL_CTX_free>;
 
 // Returns the result of the certificate check, for an error's detail: "self-signed certificate".
 [[nodiscard]] std::string verify_text(SSL const* session);
+// Says that the server refused the client's certificate, if this error of OpenSSL means that.
+[[nodiscard]] std::optional<Error> refused_certificate(int ssl_error, std::string const& server);
+[[nodiscard]] Error tls_error(Problem problem, std::string detail, std::string remedy);
 // Returns OpenSSL's oldest queued error as text, and empties the queue.
 [[nodiscard]] std::string take_ssl_error();
 
