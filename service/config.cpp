@@ -146,6 +146,7 @@ class FileReader {
                     {"guest_plane",
                      table("guest_plane.",
                            {{"vsock_port", integer(c.guest_plane_vsock_port, {1, 0xfffffffe})}})},
+                    {"tls", client_keys()},
                     {"roles", table("roles.", {{"groups", group_roles()}, {"uids", uid_roles()}})},
                     {"rdma_links",
                      table("rdma_links.", {{"trusted_netdevs", netdevs(c.trusted_netdevs)}})},
@@ -162,6 +163,11 @@ class FileReader {
                                      {"port", integer(tls.port, {1, 65535})},
                                      {"certificate_file", absolute_path(tls.certificate_file)},
                                      {"key_file", absolute_path(tls.key_file)}});
+    }
+    Setter client_keys() {
+        return table("tls.", {{"client_ca_file", absolute_path(config_.tls.client_ca_file)},
+                              {"client_crl_file", absolute_path(config_.tls.client_crl_file)},
+                              {"clients", client_roles()}});
     }
     Setter limit_keys() {
         auto& limits = config_.limits;
@@ -193,6 +199,15 @@ class FileReader {
                            if (parsed.ec != std::errc{} || parsed.ptr != end)
                                return "must be named by a uid";
                            return set_role(config_.roles.uids, uid, node);
+                       });
+    }
+
+    Setter client_roles() {
+        return entries("tls.clients.",
+                       [this](std::string const& name, toml::node const& node) -> std::string {
+                           if (!http::valid_certificate_name(name))
+                               return "must be named by 1 to 255 visible ASCII characters";
+                           return set_role(config_.roles.clients, name, node);
                        });
     }
 
@@ -277,6 +292,20 @@ Result<void> none_of(std::vector<Violation> violations) {
     return fail(std::move(error));
 }
 
+// What no single key shows.
+std::vector<std::string> contradictions(Config const& config) {
+    std::vector<std::string> found;
+    auto const& tls = config.tls;
+    if (tls.certificate_file.empty() != tls.key_file.empty())
+        found.emplace_back(
+            "listen.tls.certificate_file and listen.tls.key_file must be given together");
+    if (!tls.client_ca_file.empty()) return found;
+    if (!tls.client_crl_file.empty())
+        found.emplace_back("tls.client_crl_file needs tls.client_ca_file");
+    if (!config.roles.clients.empty()) found.emplace_back("tls.clients needs tls.client_ca_file");
+    return found;
+}
+
 }  // namespace
 
 Result<Config> load_config(ConfigPaths const& paths) {
@@ -286,10 +315,9 @@ Result<Config> load_config(ConfigPaths const& paths) {
     read_file(paths.file, missing, config, violations);
     for (auto const& file : toml_files(paths.folder, violations))
         read_file(file, Missing::refused, config, violations);
-    if (violations.empty() && config.tls.certificate_file.empty() != config.tls.key_file.empty())
-        violations.push_back({paths.file,
-                              "listen.tls.certificate_file and listen.tls.key_file "
-                              "must be given together"});
+    if (violations.empty())
+        for (auto& wrong : contradictions(config))
+            violations.push_back({paths.file, std::move(wrong)});
     VFMGR_CHECK(none_of(std::move(violations)));
     return config;
 }
@@ -302,12 +330,8 @@ Result<void> check_named(Config const& config) {
     };
     check_group("listen.unix.group", config.unix_socket.group);
     for (auto const& [name, role] : config.roles.groups) check_group("roles.groups." + name, name);
-    auto const& tls = config.tls;
-    if (!tls.certificate_file.empty())
-        if (auto const usable = http::check_certificate(
-                {tls.address, tls.port, tls.certificate_file, tls.key_file});
-            !usable)
-            violations.push_back({"listen.tls", detail_with_causes(usable.error())});
+    if (auto const usable = http::check_certificate(tls_listen(config.tls)); !usable)
+        violations.push_back({"listen.tls", detail_with_causes(usable.error())});
     return none_of(std::move(violations));
 }
 

@@ -27,12 +27,15 @@ struct TlsSettings {
     std::uint16_t port = 8470;
     std::string certificate_file;  // both empty: self-signed, created in state_dir at first start
     std::string key_file;
+    std::string client_ca_file;  // empty: no client is asked for a certificate
+    std::string client_crl_file;
     bool operator==(TlsSettings const&) const = default;
 };
 
 struct RoleSettings {
     std::map<std::string, Role> groups = {{"vfmgr", Role::operator_}};
     std::map<std::uint32_t, Role> uids;
+    std::map<std::string, Role> clients;  // by the name in their certificate
     bool operator==(RoleSettings const&) const = default;
 };
 
@@ -52,6 +55,10 @@ struct Config {
 [[nodiscard]] inline std::string store_file(Config const& config) {
     return config.state_dir + "/vfmgr.db";
 }
+[[nodiscard]] inline http::TlsListen tls_listen(TlsSettings const& tls) {
+    return {tls.address,  tls.port,           tls.certificate_file,
+            tls.key_file, tls.client_ca_file, tls.client_crl_file};
+}
 
 struct ConfigPaths {
     std::string file = "/etc/vfmgr/vfmgr.toml";
@@ -63,8 +70,9 @@ struct ConfigPaths {
 // key, is a violation whose pointer is "file:line".
 [[nodiscard]] Result<Config> load_config(ConfigPaths const& paths);
 
-// Checks that what the configuration names exists: groups, the certificate and its key. Each one
-// that is missing or unusable is a violation whose pointer is the setting.
+// Checks that what the configuration names exists: groups, the certificate and its key, the client
+// CAs and their revocation lists. Each one that is missing or unusable is a violation whose pointer
+// is the setting.
 [[nodiscard]] Result<void> check_named(Config const& config);
 
 }  // namespace vfmgr

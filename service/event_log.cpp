@@ -55,11 +55,14 @@ void log_operation(Operation const& operation) {
          {"detail", operation.problem ? operation.problem->detail : ""}});
 }
 
-std::function<void(http::Peer const&, Error const&)> log_turned_away(Clock& clock) {
+std::function<void(http::Peer const&, Error const&)> report_turned_away(
+    std::shared_ptr<AuditTrail> trail, Clock& clock) {
     RateLimit const lines{.burst = 3, .per_second = 0.1};
-    return [limiter = std::make_shared<RateLimiter<std::string>>(lines), &clock](
-               http::Peer const& peer, Error const& why) {
+    return [limiter = std::make_shared<RateLimiter<std::string>>(lines), trail = std::move(trail),
+            &clock](http::Peer const& peer, Error const& why) {
         auto const who = stranger_name(peer);
+        if (why.problem == Problem::unauthorized)
+            trail->count({clock.now(), who, "", "TLS handshake", "", "401", true});
         if (limiter->take(who, clock.steady_now()))
             log(Severity::warning, "connection refused", {{"who", who}, {"detail", why.detail}});
     };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/http/http.hpp"
+#include "vfmgr/engine/audit_trail.hpp"
 #include "vfmgr/engine/engine.hpp"
 
 namespace vfmgr {
@@ -13,7 +14,9 @@ void log_event(HistoryEvent const& event);
 void log_recovered(Operation const& operation);
 // Logs the end of an operation.
 void log_operation(Operation const& operation);
-// Logs connections that got no place: at most three lines per peer, then one every ten seconds.
-[[nodiscard]] std::function<void(http::Peer const&, Error const&)> log_turned_away(Clock& clock);
+// Logs connections that got no place, or whose client certificate was refused: at most three lines
+// per peer, then one every ten seconds. The audit counts the latter as failed authentications.
+[[nodiscard]] std::function<void(http::Peer const&, Error const&)> report_turned_away(
+    std::shared_ptr<AuditTrail> trail, Clock& clock);
 
 }  // namespace vfmgr

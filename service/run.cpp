@@ -81,8 +81,7 @@ Result<void> listen_for_api(Config const& config, http::Server& server,
         VFMGR_CHECK(server.listen(
             http::UnixListen{config.unix_socket.path, config.unix_socket.group, 0660}, handler));
     if (!config.tls.enabled) return {};
-    http::TlsListen where{config.tls.address, config.tls.port, config.tls.certificate_file,
-                          config.tls.key_file};
+    auto where = tls_listen(config.tls);
     if (where.certificate_file.empty()) {
         where.certificate_file = config.state_dir + "/tls.crt";
         where.key_file = config.state_dir + "/tls.key";
@@ -289,7 +288,7 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     http::Server server(config.limits, [](std::string const& what) {
         log(Severity::error, "an exception ended a connection", {{"detail", what}});
     });
-    server.on_turned_away(log_turned_away(clock));
+    server.on_turned_away(report_turned_away(trail, clock));
     VFMGR_CHECK(
         listen_for_api(config, server,
                        router(engine, all_routes({engine, interop, host_checks, firmware}, clock),

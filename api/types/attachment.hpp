@@ -71,7 +71,7 @@ struct Attachment {
     Time created_at{};
     // Absent: from an older vfmgrd that did not record it, or from a dry run.
     std::optional<std::string> operation{};     // the attach; leaves the store after 30 days
-    std::optional<std::string> requested_by{};  // uid:0, token:<id>
+    std::optional<std::string> requested_by{};  // uid:0, token:<id>, cert:<name>
     std::vector<Candidate> candidates{};        // none: the request named the PF
     bool operator==(Attachment const&) const = default;
 };
@@ -91,7 +91,7 @@ extern template struct Json<Attachment>;
 struct CertificateMark {
     std::optional<Time> at;                   // when the work on it began
     std::optional<std::string> operation;     // the operation that did it
-    std::optional<std::string> requested_by;  // uid:0, token:<id>, daemon
+    std::optional<std::string> requested_by;  // uid:0, token:<id>, cert:<name>, daemon
     bool operator==(CertificateMark const&) const = default;
 };
 

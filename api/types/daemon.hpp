@@ -55,7 +55,7 @@ struct NewTokenView {
 
 struct AuditEntry {
     Time at{};
-    std::string who;  // uid:0, token:<id>, address:10.0.0.9
+    std::string who;  // uid:0, token:<id>, cert:<name>, address:10.0.0.9
     std::string request_id;
     std::string action;  // "POST /v1/attachments"
     std::string subject;

@@ -51,7 +51,7 @@ struct Operation {
     std::vector<OperationStep> steps;
     std::optional<Error> problem;
     std::optional<Certificate> certificate;  // of the VF that it detached
-    std::string requested_by;                // uid:0, token:<id>, daemon
+    std::string requested_by;                // uid:0, token:<id>, cert:<name>, daemon
     std::string request_id{};                // id of the request that started it; may be empty
     Time created_at{};
     std::optional<Time> finished_at;

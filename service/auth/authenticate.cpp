@@ -14,6 +14,7 @@ namespace vfmgr {
 namespace {
 
 constexpr char const* make_a_token = "create one on the host: vfctl token create";
+constexpr std::string_view certificate_prefix = "cert:";
 
 Result<Principal> by_token(std::string_view authorization,
                            std::map<std::string, Token> const& tokens, Time now) {
@@ -53,6 +54,42 @@ Result<Principal> by_credentials(http::UnixPeer const& peer, RoleRules const& ru
     return Principal{name, *role};
 }
 
+Error no_role(std::vector<std::string> const& names) {
+    if (names.empty())
+        return {
+            Problem::forbidden, "the client certificate has no name that counts",
+            "issue one with a URI or DNS name, or one common name, of visible ASCII characters"};
+    return {Problem::forbidden, fmt::format("the client certificate of {} has no role", names[0]),
+            fmt::format("give it one in /etc/vfmgr/vfmgr.toml: [tls.clients] \"{}\" = \"viewer\"; "
+                        "then: systemctl reload vfmgrd",
+                        names[0])};
+}
+
+Result<Principal> by_certificate(http::PeerCertificate const& shown, RoleRules const& rules,
+                                 Time now) {
+    if (shown.expires_at <= now)  // since the handshake
+        return fail(
+            Problem::unauthorized,
+            fmt::format("the client certificate expired at {}", to_rfc3339(shown.expires_at)),
+            "renew it and connect again");
+    std::optional<Principal> found;
+    for (auto const& name : shown.names) {
+        auto const rule = rules.clients.find(name);
+        if (rule == rules.clients.end()) continue;
+        if (found && found->role != rule->second)
+            return fail(
+                Problem::forbidden,
+                fmt::format("the client certificate is of {} and of {}, which have "
+                            "different roles",
+                            found->name.substr(certificate_prefix.size()), name),
+                "leave one of them in /etc/vfmgr/vfmgr.toml, [tls.clients]; then: systemctl "
+                "reload vfmgrd");
+        if (!found) found = Principal{std::string(certificate_prefix) + name, rule->second};
+    }
+    if (!found) return fail(no_role(shown.names));
+    return *found;
+}
+
 // Retries with a larger buffer while the entry (a group with many members) does not fit.
 std::optional<std::uint32_t> group_id(std::string const& name) {
     std::vector<char> buffer(4096);
@@ -68,9 +105,11 @@ std::optional<std::uint32_t> group_id(std::string const& name) {
 }  // namespace
 
 ResolvedRoles resolve_roles(std::map<std::string, Role> const& groups,
-                            std::map<std::uint32_t, Role> const& uids) {
+                            std::map<std::uint32_t, Role> const& uids,
+                            std::map<std::string, Role> const& clients) {
     ResolvedRoles resolved;
     resolved.rules.uids = uids;
+    resolved.rules.clients = clients;
     for (auto const& [name, role] : groups) {
         auto const gid = group_id(name);
         if (!gid) {
@@ -104,7 +143,10 @@ Result<Principal> authenticate(http::Peer const& peer,
         return by_token(header->second, tokens, now);
     if (auto const* local = std::get_if<http::UnixPeer>(&peer))
         return by_credentials(*local, rules);
-    return fail(Problem::unauthorized, "this request has no token", make_a_token);
+    if (auto const& shown = std::get<http::TcpPeer>(peer).certificate)
+        return by_certificate(*shown, rules, now);
+    return fail(Problem::unauthorized, "this request has no token, and no client certificate",
+                make_a_token);
 }
 
 }  // namespace vfmgr

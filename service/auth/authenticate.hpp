@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps a connection and its headers to a name and a role: by the unix socket's user, or by a bearer
-// token. Values and pure functions, except resolve_roles() and make_token(); any thread.
+// Maps a connection and its headers to a name and a role: by the unix socket's user, by the client
+// certificate, or by a bearer token. Values and pure functions, except resolve_roles() and
+// make_token(); any thread.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +18,17 @@ namespace vfmgr {
 
 // The caller.
 struct Principal {
-    std::string name;  // "uid:0", "token:<id>"
+    std::string name;  // "uid:0", "token:<id>", "cert:<name>"
     Role role = Role::viewer;
 };
 
-// Roles of the unix socket's users. A user with several roles has the highest; uid 0 is always an
-// admin; a user with none may do nothing.
+// Roles of the unix socket's users, and of clients with a certificate. A user with several roles
+// has the highest; uid 0 is always an admin. A client whose names have different roles has none:
+// which one was meant is not known. Who has no role may do nothing.
 struct RoleRules {
     std::map<std::uint32_t, Role> uids;
     std::map<std::uint32_t, Role> gids;
+    std::map<std::string, Role> clients{};  // by the whole name in the certificate
 };
 
 struct ResolvedRoles {
@@ -34,7 +37,8 @@ struct ResolvedRoles {
 };
 // Resolves the groups' ids on the host: at start and on reload, never for a request.
 [[nodiscard]] ResolvedRoles resolve_roles(std::map<std::string, Role> const& groups,
-                                          std::map<std::uint32_t, Role> const& uids);
+                                          std::map<std::uint32_t, Role> const& uids,
+                                          std::map<std::string, Role> const& clients = {});
 
 // 256 random bits after "vfm_". The secret is shown once, to its creator; only its SHA-256 is kept.
 struct NewToken {
@@ -46,8 +50,8 @@ struct NewToken {
 [[nodiscard]] std::string token_sha256(std::string_view secret);
 
 // `tokens` are by the secret's SHA-256. The Authorization header decides if present, on any socket;
-// otherwise the unix socket's peer does. Errors never contain the secret. A guest (vsock) has no
-// principal.
+// otherwise the unix socket's peer or the client certificate does. Errors never contain the secret.
+// A guest (vsock) has no principal.
 [[nodiscard]] Result<Principal> authenticate(http::Peer const& peer,
                                              std::map<std::string, std::string> const& headers,
                                              RoleRules const& rules,

@@ -87,6 +87,11 @@ void add_global_options(CLI::App& app, Session& session) {
     app.add_option("--fingerprint", options.fingerprint,
                    "SHA-256 fingerprint that the server's certificate must have")
         ->envname("VFMGR_FINGERPRINT");
+    app.add_option("--client-certificate", options.client_certificate,
+                   "PEM file with a client certificate, in place of a token")
+        ->envname("VFMGR_CLIENT_CERTIFICATE");
+    app.add_option("--client-key", options.client_key, "PEM file with the key of that certificate")
+        ->envname("VFMGR_CLIENT_KEY");
     app.add_option_function<std::string>(
            "-o,--output",
            [&options](std::string const& text) {

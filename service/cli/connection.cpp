@@ -34,7 +34,12 @@ constexpr std::uint16_t default_port = 8470;
 Result<http::Target> target_of(Options const& options) {
     if (options.url.empty()) return http::UnixTarget{options.socket};
     VFMGR_TRY(HostPort const server, parse_url(options.url));
-    return http::TlsTarget{server.host, server.port, options.ca_file, options.fingerprint};
+    return http::TlsTarget{server.host,
+                           server.port,
+                           options.ca_file,
+                           options.fingerprint,
+                           options.client_certificate,
+                           options.client_key};
 }
 
 // A request answered with 429 changed nothing. It is repeated after Retry-After, for this long.

@@ -23,6 +23,8 @@ struct Options {
     std::string token_file;
     std::string ca_file;
     std::string fingerprint;
+    std::string client_certificate;
+    std::string client_key;
     Format format = Format::table;
     std::vector<std::string> columns{};  // empty: all of a table, or a page
     bool no_headers = false;

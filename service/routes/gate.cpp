@@ -6,7 +6,8 @@
 namespace vfmgr {
 namespace {
 
-// For each address or uid that fails to authenticate; beyond it, failures are counted, not logged.
+// For each address, uid or certificate that fails to authenticate; beyond it, failures are counted,
+// not logged.
 constexpr RateLimit failures{.burst = 60, .per_second = 1};
 
 // A request's path may be as long as its header.
@@ -41,7 +42,7 @@ bool is_too_often(http::Response const& response) {
 
 Gate api_gate(Config const& config, Engine const& engine, std::shared_ptr<AuditTrail> const& trail,
               Clock& clock) {
-    auto roles = resolve_roles(config.roles.groups, config.roles.uids);
+    auto roles = resolve_roles(config.roles.groups, config.roles.uids, config.roles.clients);
     for (auto const& group : roles.unknown_groups)
         log(Severity::warning, "this host has no such group, so no user gets its role",
             {{"group", group}});

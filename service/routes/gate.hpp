@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The API's gate: authenticates each request by token or by the local user, limits its rate, logs
-// and audits it.
+// The API's gate: authenticates each request by token, by client certificate or by the local user,
+// limits its rate, logs and audits it.
 #pragma once
 
 #include "service/config.hpp"

@@ -159,7 +159,9 @@ std::string stranger_name(http::Peer const& peer) {
         return fmt::format("uid:{}", local->uid);
     if (auto const* guest = std::get_if<http::VsockPeer>(&peer))
         return fmt::format("cid:{}", guest->cid);
-    return "address:" + std::get<http::TcpPeer>(peer).address;
+    auto const& [address, certificate] = std::get<http::TcpPeer>(peer);
+    bool const named = certificate && !certificate->names.empty();
+    return named ? "cert:" + certificate->names.front() : "address:" + address;
 }
 
 std::string request_id(Call const& call) {

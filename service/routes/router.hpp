@@ -51,7 +51,7 @@ struct Gate {
 
     std::function<Result<Principal>(http::Request const&)> authenticate;
     Take take_change;   // by principal: requests that may change something, or are denied
-    Take take_failure;  // by uid or address: requests that fail to authenticate
+    Take take_failure;  // by stranger_name(): requests that fail to authenticate
     // Called with the answer of every request that may change something, or is denied.
     Answered answered;
     // Called with the answer of every request that fails to authenticate.
@@ -62,7 +62,8 @@ struct Gate {
 [[nodiscard]] http::Handler router(Engine& engine, std::vector<Route> routes, Gate gate);
 // Answers a call that the gate has let pass.
 void handle(Engine& engine, Route const& route, Call const& call, http::Respond respond);
-// Names a peer that has not authenticated: "address:10.0.0.9", "uid:1000", "cid:3".
+// Names a peer that has not authenticated: "address:10.0.0.9", "uid:1000", "cid:3"; "cert:<name>"
+// if its certificate was verified but has no role.
 [[nodiscard]] std::string stranger_name(http::Peer const& peer);
 
 // --- what handlers parse and answer with ---------------------------------------------------

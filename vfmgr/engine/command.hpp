@@ -20,7 +20,7 @@ namespace vfmgr {
 // What a client sends along with any command.
 struct Intent {
     bool dry_run = false;
-    std::string requested_by;               // uid:0, token:<id>
+    std::string requested_by;               // uid:0, token:<id>, cert:<name>
     std::string idempotency_key;            // empty: none
     std::string request_hash;               // of the body, for the key
     std::optional<std::uint64_t> if_match;  // revision

@@ -16,7 +16,7 @@ namespace vfmgr {
 
 // An outside client, one of many: each has a share of what they all wait for.
 struct Client {
-    std::string name{};                               // uid:0, token:<id>
+    std::string name{};                               // uid:0, token:<id>, cert:<name>
     std::shared_ptr<std::atomic<bool> const> gone{};  // its connection is gone; null: it never goes
 };
 

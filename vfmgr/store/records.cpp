@@ -38,6 +38,7 @@ AuditEntry audit_entry_in(SQLite::Statement& row) {
             .requests = static_cast<std::uint64_t>(row.getColumn("requests").getInt64())};
 }
 
+constexpr std::size_t who_bytes_max = 264;       // "cert:" and the longest name
 constexpr std::int64_t audit_rows_max = 30'000;  // of refused requests, and of the others
 
 // Marks the cut; never cuts inside a character.
@@ -53,7 +54,7 @@ void append(SQLite::Database& db, AuditEntry const& entry) {
         db,
         "INSERT INTO audit (at_ms, who, request_id, action, subject, outcome, refused, requests) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        milliseconds_of(entry.at), cut(entry.who, 128), cut(entry.request_id, 64),
+        milliseconds_of(entry.at), cut(entry.who, who_bytes_max), cut(entry.request_id, 64),
         cut(entry.action, 256), cut(entry.subject, 256), cut(entry.outcome, 32),
         entry.refused ? 1 : 0, static_cast<std::int64_t>(entry.requests));
 }

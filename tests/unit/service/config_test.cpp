@@ -88,6 +88,10 @@ TEST_F(ConfigTest, WhatItNamesIsLookedFor) {
     ASSERT_TRUE(http::make_self_signed(path("other.crt"), path("other.key"), {"localhost"}));
     config.tls.key_file = path("other.key");
     EXPECT_THAT(violations().at(0).detail, HasSubstr("can't use the key " + path("other.key")));
+    config.tls = {};
+    config.tls.client_ca_file = path("ca.pem");
+    EXPECT_THAT(violations().at(0).detail,
+                HasSubstr("can't load the client CAs in " + path("ca.pem")));
 }
 
 // The example that the package installs, as shipped and with every line enabled.
@@ -127,6 +131,12 @@ address = "::"
 port = 443
 certificate_file = "/etc/c.pem"
 key_file = "/etc/k.pem"
+[tls]
+client_ca_file = "/etc/ca.pem"
+client_crl_file = "/etc/crl.pem"
+[tls.clients]
+"spiffe://fleet/a" = "operator"
+b = "viewer"
 [guest_plane]
 vsock_port = 9000
 [roles.groups]
@@ -154,7 +164,10 @@ changes_per_second = 4
     EXPECT_EQ(config->state_dir, "/srv/vfmgr");
     EXPECT_EQ(config->libvirt_uri, "qemu+unix:///system?socket=/run/x");
     EXPECT_EQ(config->unix_socket, (UnixSettings{"/run/other.sock", "ops"}));
-    EXPECT_EQ(config->tls, (TlsSettings{true, "::", 443, "/etc/c.pem", "/etc/k.pem"}));
+    EXPECT_EQ(config->tls, (TlsSettings{true, "::", 443, "/etc/c.pem", "/etc/k.pem", "/etc/ca.pem",
+                                        "/etc/crl.pem"}));
+    EXPECT_THAT(config->roles.clients,
+                ElementsAre(Pair("b", Role::viewer), Pair("spiffe://fleet/a", Role::operator_)));
     EXPECT_EQ(config->guest_plane_vsock_port, 9000u);
     EXPECT_THAT(config->roles.groups,
                 ElementsAre(Pair("ops", Role::admin), Pair("vfmgr", Role::operator_),
@@ -253,6 +266,24 @@ TEST_F(ConfigTest, ASyntaxErrorNamesFileAndLine) {
 TEST_F(ConfigTest, CertificateAndKeyBelongTogether) {
     write("vfmgr.toml", "[listen.tls]\nkey_file = '/etc/k.pem'\n");
     EXPECT_THAT(refused().detail, HasSubstr("must be given together"));
+}
+
+TEST_F(ConfigTest, ClientsNeedTheCaThatSignsThem) {
+    write("vfmgr.toml", "[tls.clients]\na = 'viewer'\n");
+    EXPECT_EQ(refused().detail, path("vfmgr.toml") + ": tls.clients needs tls.client_ca_file");
+    write("vfmgr.toml", "[tls]\nclient_crl_file = '/etc/crl.pem'\n");
+    EXPECT_EQ(refused().detail,
+              path("vfmgr.toml") + ": tls.client_crl_file needs tls.client_ca_file");
+    write("vfmgr.toml", "[tls]\nclient_ca_file = '/etc/ca.pem'\n");
+    EXPECT_TRUE(load());
+    write("conf.d/a.toml", "[tls.clients]\n'a b' = 'viewer'\n'c' = 'root'\n");
+    EXPECT_THAT(
+        refused().violations,
+        ElementsAre(Violation{path("conf.d/a.toml") + ":2",
+                              "tls.clients.a b must be named by 1 to 255 visible ASCII "
+                              "characters"},
+                    Violation{path("conf.d/a.toml") + ":3",
+                              "tls.clients.c must be one of viewer, operator, admin, none"}));
 }
 
 TEST_F(ConfigTest, AFileThatCannotBeReadIsAnError) {

@@ -139,6 +139,77 @@ TEST(Tokens, OfARoleThatIsNotKnownAreRefused) {
     EXPECT_EQ(answer.error().problem, Problem::unauthorized);
 }
 
+http::TcpPeer shows(std::vector<std::string> names, Time expires_at = now + std::chrono::hours(1)) {
+    return {"10.0.0.1", http::PeerCertificate{std::move(names), expires_at}};
+}
+
+RoleRules const client_rules{.uids = {},
+                             .gids = {},
+                             .clients = {{"spiffe://fleet/a", Role::operator_},
+                                         {"b.example", Role::operator_},
+                                         {"c.example", Role::viewer}}};
+
+Result<Principal> by_certificate(http::TcpPeer const& peer) {
+    return authenticate(peer, {}, client_rules, Tokens{}, now);
+}
+
+TEST(Certificates, GiveTheRoleOfTheirName) {
+    auto const client = by_certificate(shows({"spiffe://fleet/a"}));
+    ASSERT_TRUE(client) << client.error().detail;
+    EXPECT_EQ(client->name, "cert:spiffe://fleet/a");
+    EXPECT_EQ(client->role, Role::operator_);
+    // Other names without a role do not matter; of two with one role, the first is the principal.
+    EXPECT_EQ(by_certificate(shows({"x", "b.example", "spiffe://fleet/a"}))->name,
+              "cert:b.example");
+}
+
+TEST(Certificates, OnlyTheWholeNameCounts) {
+    for (auto const* name :
+         {"B.example", "b.example.", "a.b.example", "*.example", "b", "spiffe:"}) {
+        auto const client = by_certificate(shows({name}));
+        ASSERT_FALSE(client) << name;
+        EXPECT_EQ(client.error().problem, Problem::forbidden);
+        EXPECT_EQ(client.error().detail,
+                  std::string("the client certificate of ") + name + " has no role");
+        EXPECT_THAT(client.error().remedy,
+                    HasSubstr("[tls.clients] \"" + std::string(name) + "\" = \"viewer\""));
+    }
+    EXPECT_EQ(by_certificate(shows({})).error().problem, Problem::forbidden);
+}
+
+TEST(Certificates, NamesWithDifferentRolesGiveNone) {
+    for (auto const& names : {std::vector<std::string>{"b.example", "c.example"},
+                              std::vector<std::string>{"c.example", "x", "b.example"}}) {
+        auto const client = by_certificate(shows(names));
+        ASSERT_FALSE(client);
+        EXPECT_EQ(client.error().problem, Problem::forbidden);
+        EXPECT_THAT(client.error().detail, HasSubstr("different roles"));
+        EXPECT_THAT(client.error().detail, HasSubstr("b.example"));
+        EXPECT_THAT(client.error().detail, HasSubstr("c.example"));
+    }
+}
+
+TEST(Certificates, EndWhileTheirConnectionIsOpen) {
+    auto const client = by_certificate(shows({"b.example"}, now));
+    ASSERT_FALSE(client);
+    EXPECT_EQ(client.error().problem, Problem::unauthorized);
+    EXPECT_EQ(client.error().detail, "the client certificate expired at " + to_rfc3339(now));
+}
+
+TEST(Certificates, TheHeaderDecidesWhereBothAreShown) {
+    auto const made = make_token();
+    auto const store = only(made, Role::admin);
+    auto const both =
+        authenticate(shows({"c.example"}), bearer(made.secret), client_rules, store, now);
+    ASSERT_TRUE(both);
+    EXPECT_EQ(both->name, "token:" + made.id);
+    EXPECT_EQ(both->role, Role::admin);
+    auto const wrong =
+        authenticate(shows({"c.example"}), bearer("vfm_0"), client_rules, store, now);
+    ASSERT_FALSE(wrong);
+    EXPECT_EQ(wrong.error().problem, Problem::unauthorized);
+}
+
 TEST(ResolveRoles, NamesGroupsThatAreNotThere) {
     auto const resolved = resolve_roles({{"root", Role::viewer}, {"no-such-group", Role::admin}},
                                         {{1000, Role::operator_}});

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include "service/event_log.hpp"
 #include "service/routes/api.hpp"
 #include "tests/unit/vfmgr/engine/engine_bench.hpp"
 
@@ -25,6 +26,9 @@ struct GateTest : testing::Test {
     void SetUp() override {
         config.changes = {.burst = 3, .per_second = 0.001};
         for (auto const* role : {"viewer", "operator"}) save_token(role);
+        open();
+    }
+    void open() {
         auto routes = token_routes(bench.engine, system_clock());
         for (auto& more :
              {audit_routes(bench.engine), root_routes(), operation_routes(bench.engine)})
@@ -48,9 +52,9 @@ struct GateTest : testing::Test {
         request.method = method;
         request.path = std::move(path);
         request.query = std::move(query);
-        request.headers = {{"authorization", std::string("Bearer vfm_") + who},
-                           {"x-request-id", "the-id"}};
-        request.peer = http::TcpPeer{"192.0.2.9"};
+        request.headers = {{"x-request-id", "the-id"}};
+        if (who) request.headers["authorization"] = std::string("Bearer vfm_") + who;
+        request.peer = peer;
         request.presence = presence;
         std::promise<http::Response> answer;
         auto answered = answer.get_future();
@@ -63,6 +67,7 @@ struct GateTest : testing::Test {
         return answer_of(bench.engine.audit(1000));
     }
     std::shared_ptr<http::Presence> presence = std::make_shared<http::Presence>();
+    http::TcpPeer peer{"192.0.2.9"};
 };
 
 TEST_F(GateTest, WhoAsksTooOftenWaitsAndIsCounted) {
@@ -107,6 +112,56 @@ TEST_F(GateTest, AFailedAuthenticationIsLoggedAndCounted) {
     EXPECT_EQ(requests, 300U);
     EXPECT_EQ(ask("viewer", "GET", "/livez").status, 200) << "who is known at that address";
     EXPECT_TRUE(presence->known);
+}
+
+// By its own name: the certificate was verified, so nobody else fails in its name.
+TEST_F(GateTest, ACertificateWithoutARoleIsLoggedCountedAndSlowedDown) {
+    peer.certificate = {{"a.example"}, Time::max()};
+    testing::internal::CaptureStderr();
+    int slowed_down = 0;
+    for (int i = 0; i < 300; ++i) {
+        auto const answer = ask(nullptr, "GET", "/livez");
+        EXPECT_TRUE(answer.status == 403 || answer.status == 429) << answer.status;
+        if (answer.status == 429 && answer.hold.count() > 0) ++slowed_down;
+    }
+    EXPECT_GT(slowed_down, 200);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                HasSubstr("authentication failed who=cert:a.example"));
+    EXPECT_FALSE(presence->known);
+    std::uint64_t requests = 0;
+    for (auto const& entry : audit())
+        if (entry.who == "cert:a.example") requests += entry.requests;
+    EXPECT_EQ(requests, 300U);
+}
+
+TEST_F(GateTest, ACertificateWithARoleIsAPrincipal) {
+    config.roles.clients = {{"a.example", Role::operator_}};
+    peer.certificate = {{"a.example"}, Time::max()};
+    open();
+    EXPECT_EQ(ask(nullptr, "GET", "/livez").status, 200);
+    EXPECT_TRUE(presence->known);
+    EXPECT_EQ(ask(nullptr, "GET", "/v1/audit").status, 403);
+    EXPECT_EQ(audit().at(0).who, "cert:a.example");
+}
+
+TEST_F(GateTest, ARefusedHandshakeIsAFailedAuthentication) {
+    auto const report = report_turned_away(trail, system_clock());
+    testing::internal::CaptureStderr();
+    for (int i = 0; i < 300; ++i)
+        report(peer, {Problem::unauthorized, "its certificate is refused: it expired", ""});
+    report(peer, {Problem::unavailable, "no place", ""});
+    auto const lines = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(lines,
+                HasSubstr("connection refused who=address:192.0.2.9 detail=\"its certificate "
+                          "is refused: it expired\""));
+    EXPECT_LT(std::ranges::count(lines, '\n'), 10);
+    auto const entries = audit();
+    ASSERT_LE(entries.size(), 2U) << "a row for each minute";
+    EXPECT_EQ(entries[0].who, "address:192.0.2.9");
+    EXPECT_EQ(entries[0].outcome, "401");
+    std::uint64_t requests = 0;
+    for (auto const& entry : entries) requests += entry.requests;
+    EXPECT_EQ(requests, 300U);
 }
 
 TEST_F(GateTest, ARequestIsLoggedWithItsId) {
