@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "api/os/handle.hpp"
+#include "service/auth/token_rules.hpp"
 #include "service/event_log.hpp"
 #include "service/guest/access.hpp"
 #include "service/guest/identity.hpp"
@@ -50,17 +51,19 @@ struct Answerers {
     interop::InteropResponder& interop;
     HostChecks& checks;
     FirmwareQuery& firmware;
+    TokenUses const& token_uses;
 };
 
 std::vector<Route> all_routes(Answerers const& answerers, Clock& clock) {
-    auto& [engine, interop, checks, firmware] = answerers;
+    auto& [engine, interop, checks, firmware, token_uses] = answerers;
     std::vector<Route> all;
-    for (auto& routes :
-         {root_routes(), host_routes(checks), pf_routes(engine), firmware_routes(engine, firmware),
-          network_routes(), pool_routes(), vm_routes(), rdma_link_routes(engine),
-          attachment_routes(engine), interop_routes(interop), operation_routes(engine),
-          token_routes(engine, clock), audit_routes(engine)})
+    for (auto& routes : {root_routes(), host_routes(checks), pf_routes(engine),
+                         firmware_routes(engine, firmware), network_routes(), pool_routes(),
+                         vm_routes(), rdma_link_routes(engine), attachment_routes(engine),
+                         interop_routes(interop), operation_routes(engine), audit_routes(engine)})
         all.insert(all.end(), routes.begin(), routes.end());
+    for (auto& route : token_routes({engine, clock, token_uses, nouns_of(all)}))
+        all.push_back(std::move(route));
     return all;
 }
 
@@ -212,8 +215,28 @@ void follow_changes(Engine& engine, Serving const& serving, Clock& clock) {
     });
 }
 
+void save_token_uses(Engine& engine, TokenUses& uses, Time now) {
+    if (auto unwritten = uses.take_unwritten(now); !unwritten.empty())
+        engine.save_token_uses(std::move(unwritten));
+}
+
+// Called once a day.
+void warn_of_ends(Engine const& engine, TokenUses const& uses, Time now) {
+    for (auto const& [sha256, published] : *engine.snapshot().tokens) {
+        auto const token = uses.with_last_use(published);
+        if (sha256 != token.sha256 || !ends_soon(token, now)) continue;
+        log(Severity::warning, "a token in use expires soon",
+            {{"token", token.id},
+             {"description", token.description},
+             {"expires_at", to_rfc3339(*token.expires_at)},
+             {"last_used_at", to_rfc3339(token.last_use->at)},
+             {"last_used_from", token.last_use->from},
+             {"remedy", "vfctl token rotate " + token.id}});
+    }
+}
+
 // Reports READY when everything is served; waits only for signals from then on.
-int wait_for_signal(Engine& engine, AuditTrail& trail, Clock& clock) {
+int wait_for_signal(Engine& engine, AuditTrail& trail, TokenUses& uses, Clock& clock) {
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
@@ -231,9 +254,11 @@ int wait_for_signal(Engine& engine, AuditTrail& trail, Clock& clock) {
         // Only a control thread that makes progress feeds the watchdog.
         engine.control().post([](auto&) { sd_notify(0, "WATCHDOG=1"); });
         trail.write_minutes(clock.now());
+        save_token_uses(engine, uses, clock.now());
         if (clock.steady_now() < prune_at) continue;
         prune_at = clock.steady_now() + std::chrono::hours(24);
         engine.prune();
+        warn_of_ends(engine, uses, clock.now());
     }
 }
 
@@ -262,6 +287,7 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     sigaddset(&signals, SIGINT);
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
     VFMGR_TRY(auto control, open_control(config, clock));
+    TokenUses token_uses;  // the engine's tasks refer to it
     Engine engine(
         kernel, hypervisor, std::move(control), clock,
         [](ResponderTarget const& target) { return serve::RemoteResponder(target).info(); },
@@ -289,10 +315,10 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
         log(Severity::error, "an exception ended a connection", {{"detail", what}});
     });
     server.on_turned_away(report_turned_away(trail, clock));
-    VFMGR_CHECK(
-        listen_for_api(config, server,
-                       router(engine, all_routes({engine, interop, host_checks, firmware}, clock),
-                              api_gate(config, engine, trail, clock))));
+    VFMGR_CHECK(listen_for_api(
+        config, server,
+        router(engine, all_routes({engine, interop, host_checks, firmware, token_uses}, clock),
+               api_gate(config, engine, trail, token_uses, clock))));
     if (auto const vsock = guests.listen(server, plane.handler()); !vsock)
         log(Severity::warning, "no guest plane: VMs can't report",
             {{"detail", vsock.error().detail}, {"remedy", vsock.error().remedy}});
@@ -303,9 +329,10 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     server.start();
     sd_notify(0, "READY=1");
     log(Severity::notice, "ready", {{"version", VFMGR_VERSION}});
-    auto const signal = wait_for_signal(engine, *trail, clock);
+    auto const signal = wait_for_signal(engine, *trail, token_uses, clock);
     sd_notify(0, "STOPPING=1");
     log(Severity::notice, "stopping", {{"signal", std::to_string(signal)}});
+    save_token_uses(engine, token_uses, Time::max());
     stop(engine, server, *trail, clock);
     return {};
 }

@@ -27,15 +27,50 @@ template <class F, Of<TokenRequest> V>
 void fields(F& f, V& request) {
     f.value("role", request.role);
     f.defaulted("description", request.description);
+    f.maybe("scopes", request.scopes);
     f.maybe("days", request.days);
+    f.maybe("expires_in_seconds", request.expires_in_seconds);
+    f.maybe("expires_at", request.expires_at);
+    f.defaulted("never_expires", request.never_expires);
 }
 
+namespace {
+
+void check_range(JsonReader& reader, char const* key, std::optional<std::uint32_t> const& value,
+                 std::uint32_t least, std::int64_t most) {
+    if (value && (*value < least || *value > most))
+        reader.complain(key, fmt::format("must be from {} to {}", least, most));
+}
+
+}  // namespace
+
 void check(JsonReader& reader, TokenRequest const& request) {
-    constexpr std::uint32_t days_max = 3650;
+    using std::chrono::duration_cast;
     constexpr std::size_t description_characters_max = 200;
+    constexpr std::uint32_t seconds_min = 60;
     check_text(reader, "description", request.description, description_characters_max);
-    if (request.days && (*request.days < 1 || *request.days > days_max))
-        reader.complain("days", fmt::format("must be from 1 to {}", days_max));
+    check_range(reader, "days", request.days, 1,
+                duration_cast<std::chrono::days>(token_lifetime_max).count());
+    check_range(reader, "expires_in_seconds", request.expires_in_seconds, seconds_min,
+                duration_cast<std::chrono::seconds>(token_lifetime_max).count());
+    if (request.scopes && request.scopes->empty())
+        reader.complain("scopes", "must name at least one; leave it out for all");
+    int const ends = int{request.days.has_value()} + int{request.expires_in_seconds.has_value()} +
+                     int{request.expires_at.has_value()} + int{request.never_expires};
+    if (ends > 1)
+        reader.complain("",
+                        "must have one of days, expires_in_seconds, expires_at and "
+                        "never_expires at most");
+}
+
+template <class F, Of<TokenRotation> V>
+void fields(F& f, V& rotation) {
+    f.defaulted("grace_seconds", rotation.grace_seconds);
+}
+
+void check(JsonReader& reader, TokenRotation const& rotation) {
+    constexpr std::uint32_t day_seconds = 24 * 3600;
+    check_range(reader, "grace_seconds", rotation.grace_seconds, 0, day_seconds);
 }
 
 template <class F, Of<TokenView> V>
@@ -45,6 +80,11 @@ void fields(F& f, V& token) {
     f.value("description", token.description);
     f.value("created_at", token.created_at);
     f.nullable("expires_at", token.expires_at);
+    f.value("never_expires", token.never_expires);
+    f.nullable("scopes", token.scopes);
+    f.nullable("rotated_at", token.rotated_at);
+    f.nullable("last_used_at", token.last_used_at);
+    f.nullable("last_used_from", token.last_used_from);
 }
 
 template <class F, Of<NewTokenView> V>
@@ -68,6 +108,7 @@ void fields(F& f, V& entry) {
 template struct Json<About>;
 template struct Json<ReadinessView>;
 template struct Json<TokenRequest>;
+template struct Json<TokenRotation>;
 template struct Json<TokenView>;
 template struct Json<NewTokenView>;
 template struct Json<AuditEntry>;

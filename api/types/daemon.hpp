@@ -3,6 +3,7 @@
 // thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,11 +32,24 @@ struct ReadinessView {
 // Each role includes those before it: read; attach and detach; PF specs, quarantine, tokens.
 enum class Role { viewer, operator_, admin };
 
-// The body of a request for a token.
+inline constexpr std::chrono::hours token_lifetime_default{24 * 90};
+inline constexpr std::chrono::hours token_lifetime_max{24 * 3650};
+
+// The body of a request for a token. At most one of the last four says when it expires.
 struct TokenRequest {
     Role role = Role::viewer;
-    std::string description;
-    std::optional<std::uint32_t> days;  // until it expires; absent: never
+    std::string description{};
+    // Nouns of the API, such as "attachments"; absent: all that the role may.
+    std::optional<std::vector<std::string>> scopes{};
+    std::optional<std::uint32_t> days{};
+    std::optional<std::uint32_t> expires_in_seconds{};
+    std::optional<Time> expires_at{};
+    bool never_expires = false;
+};
+
+// The body of a request for a token's next secret.
+struct TokenRotation {
+    std::uint32_t grace_seconds = 0;  // for which the present one stays valid
 };
 
 // A token without its secret.
@@ -45,9 +59,14 @@ struct TokenView {
     std::string description;
     Time created_at{};
     std::optional<Time> expires_at;
+    bool never_expires = false;
+    std::optional<std::vector<std::string>> scopes{};
+    std::optional<Time> rotated_at{};
+    std::optional<Time> last_used_at{};
+    std::optional<std::string> last_used_from{};  // address:10.0.0.9, uid:1000
 };
 
-// The answer that creates a token, and the only one with its secret.
+// The answer that creates a token or its next secret, and the only one with the secret.
 struct NewTokenView {
     TokenView view;
     std::string token;
@@ -69,6 +88,7 @@ struct AuditEntry {
 extern template struct Json<About>;
 extern template struct Json<ReadinessView>;
 extern template struct Json<TokenRequest>;
+extern template struct Json<TokenRotation>;
 extern template struct Json<TokenView>;
 extern template struct Json<NewTokenView>;
 extern template struct Json<AuditEntry>;

@@ -23,7 +23,8 @@ Result<Principal> by_token(std::string_view authorization,
         return fail(Problem::unauthorized,
                     "the Authorization header is not of the form 'Bearer TOKEN' with a vfmgr token",
                     make_a_token);
-    auto const found = tokens.find(token_sha256(secret));
+    auto const sha256 = token_sha256(secret);
+    auto const found = tokens.find(sha256);
     auto const role = found == tokens.end() ? std::nullopt : enum_value<Role>(found->second.role);
     if (!role)
         return fail(Problem::unauthorized, "unknown token: it is wrong or has been revoked",
@@ -33,7 +34,14 @@ Result<Principal> by_token(std::string_view authorization,
         return fail(Problem::unauthorized,
                     fmt::format("token {} expired at {}", token.id, to_rfc3339(*token.expires_at)),
                     make_a_token);
-    return Principal{"token:" + token.id, *role};
+    bool const is_former = token.former && token.former->sha256 == sha256;
+    if (is_former && token.former->until <= now)
+        return fail(
+            Problem::unauthorized,
+            fmt::format("this secret of token {} was replaced, and ended at {}", token.id,
+                        to_rfc3339(token.former->until)),
+            "use the new one, or have an admin make another: vfctl token rotate " + token.id);
+    return Principal{"token:" + token.id, *role, token.scopes, sha256};
 }
 
 Result<Principal> by_credentials(http::UnixPeer const& peer, RoleRules const& rules) {

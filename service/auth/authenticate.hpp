@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ namespace vfmgr {
 struct Principal {
     std::string name;  // "uid:0", "token:<id>", "cert:<name>"
     Role role = Role::viewer;
+    std::optional<std::vector<std::string>> scopes{};  // nouns; absent: all that the role may
+    std::string token_sha256{};                        // of the token's secret; empty without one
 };
 
 // Roles of the unix socket's users, and of clients with a certificate. A user with several roles

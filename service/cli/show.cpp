@@ -123,10 +123,14 @@ Table audit_table(std::vector<AuditEntry> const& entries) {
 }
 
 Table token_table(std::vector<TokenView> const& tokens) {
-    Table table{{"ID", "ROLE", "DESCRIPTION", "CREATED", "EXPIRES"}, {}};
+    Table table{{"ID", "ROLE", "SCOPES", "DESCRIPTION", "CREATED", "EXPIRES", "LAST USED", "FROM"},
+                {}};
     for (auto const& token : tokens)
-        table.rows.push_back({cell(token.id), cell(token.role), cell(token.description),
-                              cell(token.created_at), cell(token.expires_at)});
+        table.rows.push_back({cell(token.id), cell(token.role),
+                              token.scopes ? cell(*token.scopes) : "all", cell(token.description),
+                              cell(token.created_at),
+                              token.never_expires ? "never" : cell(token.expires_at),
+                              cell(token.last_used_at), cell(token.last_used_from)});
     return table;
 }
 

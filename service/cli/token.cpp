@@ -14,7 +14,10 @@ namespace {
 struct CreateArguments {
     std::string role = "viewer";
     std::string description;
+    std::vector<std::string> scopes;
     std::optional<std::uint32_t> days;
+    std::string expires_at;
+    bool never_expires = false;
 };
 
 // Revokes a token whose secret could not be delivered: it must not stay valid.
@@ -44,26 +47,59 @@ Result<void> check_shows_secret(Options const& options) {
         options.format == Format::name ? "leave -o name out" : "choose the column token, too");
 }
 
+nlohmann::json body_of(CreateArguments const& arguments) {
+    nlohmann::json body{{"role", arguments.role}};
+    if (!arguments.description.empty()) body["description"] = arguments.description;
+    if (!arguments.scopes.empty()) body["scopes"] = arguments.scopes;
+    if (arguments.days) body["days"] = *arguments.days;
+    if (!arguments.expires_at.empty()) body["expires_at"] = arguments.expires_at;
+    if (arguments.never_expires) body["never_expires"] = true;
+    return body;
+}
+
+std::string ends(TokenView const& token) {
+    return token.expires_at ? "expires at " + cell(token.expires_at) : "never expires";
+}
+
 // Prints only the secret to standard output, so that it can be redirected to a file.
 Result<void> create(Options const& options, CreateArguments const& arguments) {
     VFMGR_CHECK(refuse_dry_run(options));
     VFMGR_CHECK(check_shows_secret(options));
     VFMGR_TRY(auto const connection, Connection::open(options));
-    nlohmann::json body{{"role", arguments.role}};
-    if (!arguments.description.empty()) body["description"] = arguments.description;
-    if (arguments.days) body["days"] = *arguments.days;
     VFMGR_TRY(auto const response,
-              connection.send({.method = "POST", .path = "/v1/tokens", .body = body.dump()}));
+              connection.send(
+                  {.method = "POST", .path = "/v1/tokens", .body = body_of(arguments).dump()}));
     VFMGR_TRY(auto const created, value_of<NewTokenView>(response));
     auto const& token = created.view;
-    print_sentence(fmt::format("token {} has role {}; its secret is shown only this once",
-                               cell(token.id), cell(token.role)),
+    print_sentence(fmt::format("token {} has role {} and {}; its secret is shown only this once",
+                               cell(token.id), cell(token.role), ends(token)),
                    options);
     VFMGR_CHECK(
         print(new_token_table(created), cell(created.token) + "\n", response.body, options));
     if (auto const written = flush_output(); !written)
         return revoke_lost(connection, token.id, written.error());
     return {};
+}
+
+Result<void> rotate(Options const& options, std::string const& id, std::uint32_t const& grace) {
+    VFMGR_CHECK(refuse_dry_run(options));
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const response,
+              connection.send({.method = "POST",
+                               .path = "/v1/tokens/" + id + "/rotate",
+                               .body = nlohmann::json{{"grace_seconds", grace}}.dump()}));
+    VFMGR_TRY(auto const changed, value_of<NewTokenView>(response));
+    print_sentence(fmt::format("token {} has another secret and {}; the secret is shown only this "
+                               "once",
+                               cell(changed.view.id), ends(changed.view)),
+                   options);
+    print(token_table({changed.view}), cell(changed.token) + "\n", response.body, options);
+    auto written = flush_output();
+    if (written) return {};
+    written.error().detail =
+        fmt::format("the new secret of token {} is lost: {}", id, written.error().detail);
+    written.error().remedy = "write it where there is room: vfctl token rotate " + id;
+    return written;
 }
 
 Result<void> list_tokens(Options const& options) {
@@ -87,8 +123,23 @@ void add_token_commands(CLI::App& app, Session& session) {
     create_command->add_option("--role", arguments.role, "viewer, operator or admin");
     create_command->add_option("--description,--name", arguments.description,
                                "whom or what the token is for");
-    create_command->add_option("--days", arguments.days, "days until it expires (default: never)");
+    create_command->add_option("--scope", arguments.scopes,
+                               "noun of the API that it may use, such as attachments; may be "
+                               "repeated (default: all that its role may)");
+    auto* const days =
+        create_command->add_option("--days", arguments.days, "days until it expires (default: 90)");
+    auto* const time = create_command->add_option("--expires-at", arguments.expires_at,
+                                                  "time when it expires: 2026-01-31T12:00:00Z");
+    auto* const never =
+        create_command->add_flag("--never-expires", arguments.never_expires, "it does not expire");
+    days->excludes(time)->excludes(never);
+    time->excludes(never);
     add_command(*token, session, "list", "list all tokens, without their secrets", list_tokens);
+    auto const [rotate_command, id, grace] =
+        add_named(*token, session, "rotate", "give a token another secret",
+                  {"ID", "ID of the token"}, rotate, std::uint32_t{0});
+    rotate_command->add_option("--grace", grace,
+                               "seconds for which its present secret stays valid (default: 0)");
     add_named(*token, session, "revoke", "revoke a token", {"ID", "ID of the token"}, revoke);
 }
 

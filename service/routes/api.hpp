@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "service/auth/token_uses.hpp"
 #include "service/host_checks.hpp"
 #include "service/routes/router.hpp"
 #include "vfmgr/proof/interop/interop_responder.hpp"
@@ -23,6 +24,13 @@ namespace vfmgr {
 [[nodiscard]] std::vector<Route> rdma_link_routes(Engine const& engine);
 [[nodiscard]] std::vector<Route> operation_routes(Engine& engine);
 [[nodiscard]] std::vector<Route> audit_routes(Engine& engine);
-[[nodiscard]] std::vector<Route> token_routes(Engine& engine, Clock& clock);
+// `nouns` are those of all other routes: scopes may name them, and tokens.
+struct TokenSeams {
+    Engine& engine;
+    Clock& clock;
+    TokenUses const& uses;
+    std::vector<std::string> nouns;
+};
+[[nodiscard]] std::vector<Route> token_routes(TokenSeams seams);
 
 }  // namespace vfmgr

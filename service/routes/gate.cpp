@@ -41,7 +41,7 @@ bool is_too_often(http::Response const& response) {
 }  // namespace
 
 Gate api_gate(Config const& config, Engine const& engine, std::shared_ptr<AuditTrail> const& trail,
-              Clock& clock) {
+              TokenUses& uses, Clock& clock) {
     auto roles = resolve_roles(config.roles.groups, config.roles.uids, config.roles.clients);
     for (auto const& group : roles.unknown_groups)
         log(Severity::warning, "this host has no such group, so no user gets its role",
@@ -55,9 +55,14 @@ Gate api_gate(Config const& config, Engine const& engine, std::shared_ptr<AuditT
         };
     };
     Gate gate;
-    gate.authenticate = [rules = roles.rules, &engine, &clock](http::Request const& request) {
+    gate.authenticate = [rules = roles.rules, &engine, &uses,
+                         &clock](http::Request const& request) {
         auto const tokens = engine.snapshot().tokens;
-        return authenticate(request.peer, request.headers, rules, *tokens, clock.now());
+        auto const now = clock.now();
+        auto who = authenticate(request.peer, request.headers, rules, *tokens, now);
+        if (who && !who->token_sha256.empty())
+            uses.note(tokens->at(who->token_sha256), {now, stranger_name(request.peer)});
+        return who;
     };
     gate.take_change = limiter(config.changes);
     gate.take_failure = limiter(failures);

@@ -3,6 +3,7 @@
 // limits its rate, logs and audits it.
 #pragma once
 
+#include "service/auth/token_uses.hpp"
 #include "service/config.hpp"
 #include "service/routes/router.hpp"
 #include "vfmgr/engine/audit_trail.hpp"
@@ -13,6 +14,7 @@ namespace vfmgr {
 // Its arguments outlive it. Its functions run on the io thread, except `answered`, which any thread
 // may call.
 [[nodiscard]] Gate api_gate(Config const& config, Engine const& engine,
-                            std::shared_ptr<AuditTrail> const& trail, Clock& clock);
+                            std::shared_ptr<AuditTrail> const& trail, TokenUses& uses,
+                            Clock& clock);
 
 }  // namespace vfmgr

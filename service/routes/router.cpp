@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "api/types/json.hpp"
 #include "api/types/text.hpp"
@@ -101,6 +103,22 @@ Error needs_role(Call const& call, Role role) {
             "ask an admin of this host for that role"};
 }
 
+Error needs_scope(Call const& call, std::string const& noun) {
+    return {Problem::forbidden,
+            fmt::format("{} has the scopes {}, but this request needs scope {}", call.who.name,
+                        fmt::join(*call.who.scopes, ", "), noun),
+            "use a token that has it, or one without scopes; an admin of this host creates them"};
+}
+
+std::optional<Error> denial(Call const& call, Route const& route) {
+    if (call.who.role < route.role) return needs_role(call, route.role);
+    auto const noun = noun_of(route.path);
+    auto const& scopes = call.who.scopes;
+    if (!scopes || noun.empty() || std::ranges::find(*scopes, noun) != scopes->end())
+        return std::nullopt;
+    return needs_scope(call, noun);
+}
+
 struct Table {
     Engine& engine;
     std::vector<Route> routes;
@@ -117,7 +135,7 @@ void dispatch(std::shared_ptr<Table const> const& table, http::Request request,
     call->who = *who;
     if (call->request.presence) call->request.presence->known = true;
     auto const* const route = found.route;
-    bool const denied = route && call->who.role < route->role;
+    auto const denied = route ? denial(*call, *route) : std::nullopt;
     bool const counts = denied || call->request.method != "GET";
     // `call` and `table` live as long as the answer is outstanding.
     auto answer = [call, table, counts, respond](http::Response response) {
@@ -133,7 +151,7 @@ void dispatch(std::shared_ptr<Table const> const& table, http::Request request,
             response.headers["Allow"] = fmt::format("{}", fmt::join(found.allowed, ", "));
         return answer(std::move(response));
     }
-    if (denied) return answer(refusal(*call, needs_role(*call, route->role)));
+    if (denied) return answer(refusal(*call, *denied));
     if (auto const known = http::check_query(call->request, route->query); !known)
         return answer(refusal(*call, known.error()));
     if (auto other = http::refuse_other_media(call->request)) return answer(std::move(*other));
@@ -152,6 +170,20 @@ http::Handler router(Engine& engine, std::vector<Route> routes, Gate gate) {
     return [table](http::Request request, http::Respond const& respond) {
         dispatch(table, std::move(request), respond);
     };
+}
+
+std::string noun_of(std::string_view path) {
+    auto const parts = segments(path);
+    auto const at = parts.front() == "v1" ? 1U : 0U;
+    if (parts.size() == at || parts[at] == "livez" || parts[at] == "readyz") return {};
+    return std::string(parts[at]);
+}
+
+std::vector<std::string> nouns_of(std::vector<Route> const& routes) {
+    std::set<std::string> nouns;
+    for (auto const& route : routes) nouns.insert(noun_of(route.path));
+    nouns.erase("");
+    return {nouns.begin(), nouns.end()};
 }
 
 std::string stranger_name(http::Peer const& peer) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -57,6 +58,12 @@ struct Gate {
     // Called with the answer of every request that fails to authenticate.
     Answered unknown;
 };
+
+// The noun that a route's path begins with, which a token's scopes name: "pfs" of "/v1/pfs/{pci}".
+// Empty for those that every token may use: GET /v1, /livez, /readyz.
+[[nodiscard]] std::string noun_of(std::string_view path);
+// Sorted, each once.
+[[nodiscard]] std::vector<std::string> nouns_of(std::vector<Route> const& routes);
 
 // `engine` outlives the handler.
 [[nodiscard]] http::Handler router(Engine& engine, std::vector<Route> routes, Gate gate);

@@ -55,7 +55,7 @@ BODIES = {"replacePfSpec": SPEC, "replaceNetwork": NETWORK,
           "attach": {"vm": "vm1", "pf": PF}, "verify": {},
           "changeFirmware": {"settings": {"NUM_OF_VFS": 4}}, "openInterop": {},
           "addRdmaLink": {"type": "rxe", "ifname": "eno2"}, "createToken": {"role": "viewer"},
-          "rekeyPf": {"to": ELSEWHERE}}
+          "rotateToken": {}, "rekeyPf": {"to": ELSEWHERE}}
 WHOLE = {"replacePfSpec": {**SPEC, "vf_driver": "igbvf"},
          "replaceNetwork": {**example("network"), "pfs": NETWORK["pfs"]},
          "replacePool": {**example("pool"), "name": "fast"},
@@ -66,12 +66,15 @@ WHOLE = {"replacePfSpec": {**SPEC, "vf_driver": "igbvf"},
          "changeFirmware": {"settings": {"SRIOV_EN": True, "NUM_OF_VFS": 4, "LINK_TYPE_P1": "IB",
                                          "LINK_TYPE_P2": "ETH", "ATS_ENABLED": True}},
          "openInterop": example("interop_request"), "addRdmaLink": example("rdma_link_spec"),
-         "createToken": example("token_request"), "rekeyPf": example("rekey_request")}
+         "createToken": example("token_request"), "rotateToken": example("token_rotation"),
+         "rekeyPf": example("rekey_request")}
 
 # Rules that the server has and the schema lacks, at the path that is changed.
 RULES = {**NETWORK_RULES,
          "attach": {"pf": "a VF needs one",
-                    "settings/min_tx_rate_mbps": "is not above the maximum"}}
+                    "settings/min_tx_rate_mbps": "is not above the maximum"},
+         "createToken": {"scopes": "are nouns", "scopes/0": "is a noun",
+                         "never_expires": "is false where something else says when"}}
 
 
 def set_up(daemon):

@@ -65,7 +65,10 @@ bool Control::State::erase_run(std::string const& attachment) {
 Result<void> Control::State::load_tokens() {
     VFMGR_TRY(auto const all, store.tokens());
     std::map<std::string, Token> by_hash;
-    for (auto const& token : all) by_hash.emplace(token.sha256, token);
+    for (auto const& token : all) {
+        by_hash.emplace(token.sha256, token);
+        if (token.former) by_hash.emplace(token.former->sha256, token);
+    }
     tokens_ = std::make_shared<std::map<std::string, Token> const>(std::move(by_hash));
     changed_ = true;
     return {};

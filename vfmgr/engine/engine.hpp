@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,6 +66,11 @@ class Engine {
     [[nodiscard]] Query<std::vector<AuditEntry>> audit(std::size_t max);
     [[nodiscard]] Query<std::vector<Token>> tokens();
     [[nodiscard]] Query<Token> save_token(Token token);
+    // Stores what `change` makes of the token with this id; nullopt: there is none.
+    [[nodiscard]] Query<std::optional<Token>> change_token(
+        std::string id, std::function<Result<Token>(Token)> change);
+    // Stores them in a moment. A store that can't be written loses them.
+    void save_token_uses(std::map<std::string, TokenUse> uses);
     [[nodiscard]] Query<bool> erase_token(std::string id);  // false: there is none
 
     [[nodiscard]] Snapshot snapshot() const { return control_->snapshot(); }

@@ -2,6 +2,8 @@
 // The engine's queries, on the control thread.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "vfmgr/engine/engine.hpp"
 #include "vfmgr/engine/state.hpp"
 
@@ -88,6 +90,25 @@ Query<Token> Engine::save_token(Token token) {
     return in_turn(*control_, [token](Control::State& state) -> Result<Token> {
         VFMGR_CHECK(state.save_token(token));
         return token;
+    });
+}
+
+Query<std::optional<Token>> Engine::change_token(std::string id,
+                                                 std::function<Result<Token>(Token)> change) {
+    using Changed = std::optional<Token>;
+    return in_turn(*control_, [id, change](Control::State& state) -> Result<Changed> {
+        VFMGR_TRY(auto const tokens, state.store.tokens());
+        auto const found = std::ranges::find(tokens, id, &Token::id);
+        if (found == tokens.end()) return std::nullopt;
+        VFMGR_TRY(auto const changed, change(*found));
+        VFMGR_CHECK(state.save_token(changed));
+        return changed;
+    });
+}
+
+void Engine::save_token_uses(std::map<std::string, TokenUse> uses) {
+    control_->post([uses = std::move(uses)](Control::State& state) {
+        static_cast<void>(state.store.save_token_uses(uses));
     });
 }
 

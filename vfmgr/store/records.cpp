@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows apart from operations: tokens, audit, idempotency keys, the host's seed, pruning.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
+#include <sstream>
+#include <tuple>
 
 #include "api/os/random.hpp"
 #include "vfmgr/store/database.hpp"
@@ -15,6 +20,21 @@ using std::chrono::hours;
 constexpr hours idempotency_hours_max{24};
 constexpr hours record_hours_max{24 * 30};
 
+std::optional<Time> time_in(SQLite::Statement& row, char const* column) {
+    auto const value = row.getColumn(column);
+    return value.isNull() ? std::nullopt : std::optional(time_of(value.getInt64()));
+}
+
+std::optional<std::int64_t> milliseconds_in(std::optional<Time> const& time) {
+    return time ? std::optional(milliseconds_of(*time)) : std::nullopt;
+}
+
+// "attachments operations": nouns have no blanks.
+std::vector<std::string> words_of(std::string const& text) {
+    std::istringstream in(text);
+    return {std::istream_iterator<std::string>(in), {}};
+}
+
 Token token_in(SQLite::Statement& row) {
     Token token;
     token.id = row.getColumn("id").getString();
@@ -22,8 +42,14 @@ Token token_in(SQLite::Statement& row) {
     token.role = row.getColumn("role").getString();
     token.description = row.getColumn("description").getString();
     token.created_at = time_of(row.getColumn("created_ms").getInt64());
-    if (auto const expires = row.getColumn("expires_ms"); !expires.isNull())
-        token.expires_at = time_of(expires.getInt64());
+    token.expires_at = time_in(row, "expires_ms");
+    token.rotated_at = time_in(row, "rotated_ms");
+    if (auto const scopes = row.getColumn("scopes"); !scopes.isNull())
+        token.scopes = words_of(scopes.getString());
+    if (auto const until = time_in(row, "former_until_ms"))
+        token.former = {row.getColumn("former_sha256").getString(), *until};
+    if (auto const used = time_in(row, "used_ms"))
+        token.last_use = {*used, row.getColumn("used_from").getString()};
     return token;
 }
 
@@ -63,11 +89,33 @@ void append(SQLite::Database& db, AuditEntry const& entry) {
 
 Result<void> Store::save_token(Token const& token) {
     return impl_->in_transaction(Room::ordinary, [&](SQLite::Database& db) -> Result<void> {
-        auto const expires_ms =
-            token.expires_at ? std::optional(milliseconds_of(*token.expires_at)) : std::nullopt;
-        execute(db, "INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?, ?, ?)", token.id,
-                token.sha256, token.role, token.description, milliseconds_of(token.created_at),
-                expires_ms);
+        std::optional<std::string> scopes;
+        if (token.scopes) scopes = fmt::format("{}", fmt::join(*token.scopes, " "));
+        std::optional<std::string> former;
+        std::optional<Time> former_until;
+        if (token.former)
+            std::tie(former, former_until) = std::tie(token.former->sha256, token.former->until);
+        execute(db,
+                "INSERT INTO tokens (id, sha256, role, description, created_ms, expires_ms, "
+                "scopes, rotated_ms, former_sha256, former_until_ms) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+                "sha256 = excluded.sha256, role = excluded.role, "
+                "description = excluded.description, created_ms = excluded.created_ms, "
+                "expires_ms = excluded.expires_ms, scopes = excluded.scopes, "
+                "rotated_ms = excluded.rotated_ms, former_sha256 = excluded.former_sha256, "
+                "former_until_ms = excluded.former_until_ms",
+                token.id, token.sha256, token.role, token.description,
+                milliseconds_of(token.created_at), milliseconds_in(token.expires_at), scopes,
+                milliseconds_in(token.rotated_at), former, milliseconds_in(former_until));
+        return {};
+    });
+}
+
+Result<void> Store::save_token_uses(std::map<std::string, TokenUse> const& uses) {
+    return impl_->in_transaction(Room::ordinary, [&](SQLite::Database& db) -> Result<void> {
+        for (auto const& [id, use] : uses)
+            execute(db, "UPDATE tokens SET used_ms = ?, used_from = ? WHERE id = ?",
+                    milliseconds_of(use.at), use.from, id);
         return {};
     });
 }

@@ -172,9 +172,19 @@ CREATE TABLE reservations (name TEXT PRIMARY KEY, document TEXT NOT NULL) STRICT
 CREATE TABLE handed_out (id INTEGER PRIMARY KEY CHECK (id = 0), document TEXT NOT NULL) STRICT;
 )sql";
 
-constexpr std::array migrations{version_1, version_2,  version_3,  version_4,
-                                version_5, version_6,  version_7,  version_8,
-                                version_9, version_10, version_11, version_12};
+// Tokens made before keep what they had: no scopes are all that the role may, no time is for ever.
+constexpr char const* version_13 = R"sql(
+ALTER TABLE tokens ADD COLUMN scopes TEXT;
+ALTER TABLE tokens ADD COLUMN rotated_ms INTEGER;
+ALTER TABLE tokens ADD COLUMN former_sha256 TEXT;
+ALTER TABLE tokens ADD COLUMN former_until_ms INTEGER;
+ALTER TABLE tokens ADD COLUMN used_ms INTEGER;
+ALTER TABLE tokens ADD COLUMN used_from TEXT;
+)sql";
+
+constexpr std::array migrations{version_1,  version_2,  version_3, version_4, version_5,
+                                version_6,  version_7,  version_8, version_9, version_10,
+                                version_11, version_12, version_13};
 constexpr int newest = static_cast<int>(migrations.size());
 constexpr int application_id = 0x76666d67;  // "vfmg"
 

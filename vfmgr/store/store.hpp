@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -85,6 +86,12 @@ struct Batch {
     bool operator==(Batch const&) const = default;
 };
 
+struct TokenUse {
+    Time at{};
+    std::string from;  // address:10.0.0.9, uid:1000
+    bool operator==(TokenUse const&) const = default;
+};
+
 struct Token {
     std::string id;
     std::string sha256;  // hex, of the secret; the secret itself is never stored
@@ -92,6 +99,15 @@ struct Token {
     std::string description;
     Time created_at{};
     std::optional<Time> expires_at;
+    std::optional<std::vector<std::string>> scopes{};  // nouns; absent: all that the role may
+    std::optional<Time> rotated_at{};                  // when its secret was replaced last
+    struct Former {
+        std::string sha256;
+        Time until{};  // it is valid before
+        bool operator==(Former const&) const = default;
+    };
+    std::optional<Former> former{};      // the secret before
+    std::optional<TokenUse> last_use{};  // at times older than the last one
     bool operator==(Token const&) const = default;
 };
 
@@ -136,7 +152,10 @@ class Store {
     // version.
     [[nodiscard]] Result<std::uint64_t> last_revision();
 
+    // Leaves its last use alone: save_token_uses() writes that.
     [[nodiscard]] Result<void> save_token(Token const& token);
+    // By the tokens' ids; those that are gone are left out.
+    [[nodiscard]] Result<void> save_token_uses(std::map<std::string, TokenUse> const& uses);
     [[nodiscard]] Result<std::vector<Token>> tokens();
     // false: there was no such token.
     [[nodiscard]] Result<bool> erase_token(std::string const& id);

@@ -81,6 +81,7 @@ TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<About>("about");
     expect_golden<ReadinessView>("readiness");
     expect_golden<TokenRequest>("token_request");
+    expect_golden<TokenRotation>("token_rotation");
     expect_golden<NewTokenView>("new_token");
     expect_golden<AuditEntry>("audit_entry");
     expect_golden<AuditEntry>("audit_entry-counted");

@@ -113,6 +113,26 @@ TEST(Tokens, ExpireAtTheSecond) {
     EXPECT_EQ(late.error().detail, "token " + made.id + " expired at " + to_rfc3339(now));
 }
 
+TEST(Tokens, AFormerSecretIsValidForItsTime) {
+    auto const made = make_token();
+    auto const former = make_token();
+    Token token{made.id, made.sha256, "viewer", {}, {}, {}, {{"vms"}}};
+    token.former = {former.sha256, now + std::chrono::seconds(1)};
+    Tokens const store{{made.sha256, token}, {former.sha256, token}};
+    auto const by = [&](NewToken const& secret, Time at) {
+        return authenticate(http::TcpPeer{"10.0.0.1"}, bearer(secret.secret), {}, store, at);
+    };
+    EXPECT_EQ(by(former, now)->name, "token:" + made.id);
+    EXPECT_EQ(by(former, now)->scopes, token.scopes);
+    EXPECT_EQ(by(former, now)->token_sha256, former.sha256);
+    auto const late = by(former, now + std::chrono::seconds(1));
+    ASSERT_FALSE(late);
+    EXPECT_EQ(late.error().problem, Problem::unauthorized);
+    EXPECT_THAT(late.error().detail,
+                HasSubstr("this secret of token " + made.id + " was replaced"));
+    EXPECT_TRUE(by(made, now + std::chrono::seconds(1)));
+}
+
 TEST(Tokens, WrongOnesAreRefusedWithoutBeingRepeated) {
     auto const made = make_token();
     auto const store = only(made, Role::admin);

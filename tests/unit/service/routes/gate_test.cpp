@@ -20,8 +20,10 @@ struct GateTest : testing::Test {
     FakeHypervisor hypervisor{kernel};
     Bench bench{kernel, hypervisor, folder.path()};
     std::shared_ptr<AuditTrail> trail = std::make_shared<AuditTrail>(bench.engine.control());
+    TokenUses uses;
     Config config;
     http::Handler handler;
+    std::string body_;
 
     void SetUp() override {
         config.changes = {.burst = 3, .per_second = 0.001};
@@ -29,12 +31,14 @@ struct GateTest : testing::Test {
         open();
     }
     void open() {
-        auto routes = token_routes(bench.engine, system_clock());
+        std::vector<Route> routes;
         for (auto& more :
              {audit_routes(bench.engine), root_routes(), operation_routes(bench.engine)})
             routes.insert(routes.end(), more.begin(), more.end());
+        for (auto& route : token_routes({bench.engine, system_clock(), uses, nouns_of(routes)}))
+            routes.push_back(route);
         handler = router(bench.engine, std::move(routes),
-                         api_gate(config, bench.engine, trail, system_clock()));
+                         api_gate(config, bench.engine, trail, uses, system_clock()));
     }
     template <class T>
     static T answer_of(Query<T> const& query) {
@@ -46,6 +50,16 @@ struct GateTest : testing::Test {
     void save_token(std::string const& role) {
         answer_of(bench.engine.save_token({role, token_sha256("vfm_" + role), role, "", {}, {}}));
     }
+    void save_scoped(std::string const& role, std::vector<std::string> scopes) {
+        answer_of(bench.engine.save_token(
+            {"scoped", token_sha256("vfm_scoped"), role, "", {}, {}, std::move(scopes)}));
+    }
+    http::Response post(char const* who, std::string path, std::string body) {
+        body_ = std::move(body);
+        auto answer = ask(who, "POST", std::move(path));
+        body_.clear();
+        return answer;
+    }
     http::Response ask(char const* who, char const* method, std::string path,
                        std::map<std::string, std::string> query = {}) {
         http::Request request;
@@ -56,6 +70,8 @@ struct GateTest : testing::Test {
         if (who) request.headers["authorization"] = std::string("Bearer vfm_") + who;
         request.peer = peer;
         request.presence = presence;
+        request.body = body_;
+        if (!body_.empty()) request.headers["content-type"] = "application/json";
         std::promise<http::Response> answer;
         auto answered = answer.get_future();
         handler(std::move(request),
@@ -112,6 +128,68 @@ TEST_F(GateTest, AFailedAuthenticationIsLoggedAndCounted) {
     EXPECT_EQ(requests, 300U);
     EXPECT_EQ(ask("viewer", "GET", "/livez").status, 200) << "who is known at that address";
     EXPECT_TRUE(presence->known);
+}
+
+TEST_F(GateTest, ScopesNarrowWhatTheRoleMayDo) {
+    save_scoped("viewer", {"operations"});
+    for (auto const* path : {"/v1", "/livez", "/readyz"})
+        EXPECT_NE(ask("scoped", "GET", path).status, 403) << path;
+    EXPECT_EQ(ask("scoped", "GET", "/v1/operations").status, 200);
+    EXPECT_EQ(ask("scoped", "GET", "/v1/operations/x").status, 404);
+    EXPECT_THAT(ask("scoped", "GET", "/v1/tokens").body, HasSubstr("needs role admin"));
+    save_scoped("admin", {"operations"});
+    auto const refused = ask("scoped", "GET", "/v1/tokens");
+    EXPECT_EQ(refused.status, 403);
+    EXPECT_THAT(refused.body, HasSubstr("token:scoped has the scopes operations, but this request "
+                                        "needs scope tokens"));
+    EXPECT_EQ(audit().at(0).who, "token:scoped") << "as any other denial";
+}
+
+TEST_F(GateTest, ScopesAreNounsAndNoTokenHandsOutMoreThanItsOwn) {
+    config.changes = {.burst = 100, .per_second = 1};
+    open();
+    save_token("admin");
+    auto const misspelt =
+        post("admin", "/v1/tokens", R"({"role": "viewer", "scopes": ["audits"]})");
+    EXPECT_EQ(misspelt.status, 400);
+    EXPECT_THAT(misspelt.body, HasSubstr("choose from audit, operations, tokens"));
+    save_scoped("admin", {"tokens", "audit"});
+    EXPECT_EQ(post("scoped", "/v1/tokens", R"({"role": "viewer", "scopes": ["audit"]})").status,
+              201);
+    EXPECT_EQ(post("scoped", "/v1/tokens", R"({"role": "viewer"})").status, 403);
+    EXPECT_EQ(post("scoped", "/v1/tokens/admin/rotate", "").status, 403)
+        << "its next secret would be one without scopes";
+    EXPECT_EQ(post("scoped", "/v1/tokens/scoped/rotate", "").status, 200);
+}
+
+TEST_F(GateTest, ANewSecretReplacesTheOldOneAtOnceOrLater) {
+    config.changes = {.burst = 100, .per_second = 1};
+    open();
+    save_token("admin");
+    auto const secret_of = [](http::Response const& answer) {
+        EXPECT_EQ(answer.status, 200) << answer.body;
+        return nlohmann::json::parse(answer.body).at("token").get<std::string>().substr(4);
+    };
+    auto const with_grace =
+        secret_of(post("admin", "/v1/tokens/viewer/rotate", R"({"grace_seconds": 3600})"));
+    EXPECT_EQ(ask("viewer", "GET", "/v1/operations").status, 200);
+    EXPECT_EQ(ask(with_grace.c_str(), "GET", "/v1/operations").status, 200);
+    auto const at_once = secret_of(post("admin", "/v1/tokens/viewer/rotate", ""));
+    EXPECT_EQ(ask("viewer", "GET", "/v1/operations").status, 401);
+    EXPECT_EQ(ask(with_grace.c_str(), "GET", "/v1/operations").status, 401);
+    EXPECT_EQ(ask(at_once.c_str(), "GET", "/v1/operations").status, 200);
+    EXPECT_EQ(post("admin", "/v1/tokens/viewer/rotate", R"({"grace_seconds": 86401})").status, 400);
+    EXPECT_EQ(post("admin", "/v1/tokens/nobody/rotate", "").status, 404);
+}
+
+TEST_F(GateTest, ATokensLastUseIsListedAtOnce) {
+    save_token("admin");
+    EXPECT_EQ(ask("viewer", "GET", "/livez").status, 200);
+    auto const list = nlohmann::json::parse(ask("admin", "GET", "/v1/tokens").body).at("items");
+    std::map<std::string, nlohmann::json> used;
+    for (auto const& token : list) used[token.at("id")] = token.at("last_used_from");
+    EXPECT_EQ(used.at("viewer"), "address:192.0.2.9");
+    EXPECT_EQ(used.at("operator"), nullptr);
 }
 
 // By its own name: the certificate was verified, so nobody else fails in its name.

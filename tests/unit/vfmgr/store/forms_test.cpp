@@ -31,7 +31,7 @@ TEST_F(FormsTest, EachIsKept) {
     static_cast<void>(open());
     for (int each = 1; each <= form(); ++each)
         EXPECT_TRUE(exists(forms / fmt::format("form-{}.sql", each))) << each;
-    EXPECT_EQ(form(), 12) << "say so in INSTANTIATE_TEST_SUITE_P";
+    EXPECT_EQ(form(), 13) << "say so in INSTANTIATE_TEST_SUITE_P";
 }
 
 TEST_P(FormsTest, LosesNoSpec) {
@@ -174,10 +174,12 @@ TEST_F(FormsTest, CutsWhatEarlierAuditsHold) {
     EXPECT_FALSE(kept[2].refused);
 }
 
-INSTANTIATE_TEST_SUITE_P(Form, FormsTest, testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12));
+INSTANTIATE_TEST_SUITE_P(Form, FormsTest,
+                         testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13));
 
 class LaterFormsTest : public FormsTest {};
-INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest, testing::Values(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12));
+INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest,
+                         testing::Values(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13));
 
 TEST_P(LaterFormsTest, KeepTokensAndHistory) {
     restore(GetParam());
@@ -185,6 +187,17 @@ TEST_P(LaterFormsTest, KeepTokensAndHistory) {
     auto const tokens = store.tokens().value();
     ASSERT_EQ(tokens.size(), 1U);
     EXPECT_EQ(tokens[0].description, "the orchestrator");
+    EXPECT_EQ(tokens[0].expires_at, std::nullopt) << "as it was made";
+    Token expected{"11111111",         tokens[0].sha256,        "admin",
+                   "the orchestrator", test::at(1769860800000), {}};
+    if (GetParam() >= 13) {
+        expected.scopes = {"attachments", "operations"};
+        expected.rotated_at = test::at(1769860801000);
+        expected.former = {"b3a8e0e1f9ab1bfe3a36f231f676f78bb30a519d2b21e6c530c0eee8ebb4a5d0",
+                           test::at(1769864400000)};
+        expected.last_use = {test::at(1769860802000), "address:10.0.0.9"};
+    }
+    EXPECT_EQ(tokens[0], expected);
     EXPECT_EQ(store.audit(10).value().size(), 1U);
     EXPECT_EQ(store.idempotency("key", test::at(1769860800000)).value()->operation, running);
     std::vector const history{

@@ -38,6 +38,22 @@ TEST_F(RecordsTest, TokensAreReplacedAndErasedById) {
     EXPECT_TRUE(store.tokens().value().empty());
 }
 
+TEST_F(RecordsTest, ATokensUseIsKeptWhenTheTokenChanges) {
+    Token token{"id", "aa", "admin", "", at(0), at(5), {{"attachments", "vms"}}};
+    token.rotated_at = at(2);
+    token.former = {"bb", at(3)};
+    TokenUse const use{at(4), "address:10.0.0.9"};
+    {
+        auto store = open();
+        ASSERT_TRUE(store.save_token(token));
+        ASSERT_TRUE(store.save_token_uses({{"id", use}, {"gone", use}}));
+        token.description = "changed";
+        ASSERT_TRUE(store.save_token(token));
+    }
+    token.last_use = use;
+    EXPECT_EQ(open().tokens().value(), std::vector{token});
+}
+
 TEST_F(RecordsTest, AuditIsListedNewestFirst) {
     std::vector<AuditEntry> entries;
     // The clock may be set back; the order is that of the events.
