@@ -192,24 +192,30 @@ struct Serving {
     http::Server& server;
 };
 
-// Closes the connections and ends the runs of a stopped VM, even if another VM gets its CID at
-// once. Runs that began after the change stay: they may belong to the VM's next start.
+// Closes the connections of tokens that were revoked or replaced. Closes those of a stopped VM and
+// ends its runs, even if another VM gets its CID at once. Runs that began after the change stay:
+// they may belong to the VM's next start.
 void follow_changes(Engine& engine, Serving const& serving, Clock& clock) {
     struct Observed {
-        std::shared_ptr<HostView const> host;
+        Snapshot snapshot;
         Time at{};
     };
-    Observed const first{engine.snapshot().host, clock.now()};
+    Observed const first{engine.snapshot(), clock.now()};
     engine.control().on_change([&engine, serving, &clock, before = first]() mutable {
         auto const& [plane, interop, server] = serving;
         auto const now = engine.snapshot();
-        auto const ended = ended_lives(before.host->hypervisor, now.host->hypervisor);
+        if (now.tokens != before.snapshot.tokens) server.cut(http::lapsed);
+        auto const ended = ended_lives(before.snapshot.host->hypervisor, now.host->hypervisor);
         for (auto const& life : ended) {
             plane.cut(life.cid);
-            server.cut_vsock(life.cid);
+            server.cut([cid = life.cid](http::Peer const& peer, http::Presence const&) {
+                auto const* const guest = std::get_if<http::VsockPeer>(&peer);
+                return guest && guest->cid == cid;
+            });
         }
         engine.runs().end_runs(runs_of(ended, now, before.at));
-        if (!now.host->hypervisor.stale) before = {now.host, clock.now()};
+        before.snapshot.tokens = now.tokens;
+        if (!now.host->hypervisor.stale) before = {now, clock.now()};
         plane.changed();
         interop.observe_again();
     });
@@ -236,7 +242,8 @@ void warn_of_ends(Engine const& engine, TokenUses const& uses, Time now) {
 }
 
 // Reports READY when everything is served; waits only for signals from then on.
-int wait_for_signal(Engine& engine, AuditTrail& trail, TokenUses& uses, Clock& clock) {
+int wait_for_signal(Engine& engine, http::Server& server, AuditTrail& trail, TokenUses& uses,
+                    Clock& clock) {
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
@@ -255,6 +262,8 @@ int wait_for_signal(Engine& engine, AuditTrail& trail, TokenUses& uses, Clock& c
         engine.control().post([](auto&) { sd_notify(0, "WATCHDOG=1"); });
         trail.write_minutes(clock.now());
         save_token_uses(engine, uses, clock.now());
+        // Tokens and certificates end while their connections are open.
+        server.cut(http::lapsed);
         if (clock.steady_now() < prune_at) continue;
         prune_at = clock.steady_now() + std::chrono::hours(24);
         engine.prune();
@@ -329,7 +338,7 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     server.start();
     sd_notify(0, "READY=1");
     log(Severity::notice, "ready", {{"version", VFMGR_VERSION}});
-    auto const signal = wait_for_signal(engine, *trail, token_uses, clock);
+    auto const signal = wait_for_signal(engine, server, *trail, token_uses, clock);
     sd_notify(0, "STOPPING=1");
     log(Severity::notice, "stopping", {{"signal", std::to_string(signal)}});
     save_token_uses(engine, token_uses, Time::max());

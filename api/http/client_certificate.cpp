@@ -127,6 +127,20 @@ std::optional<PeerCertificate> peer_certificate(SSL const* session) {
                            time_of(X509_get0_notAfter(shown.get()))};
 }
 
+bool still_verifies(SSL* session, SSL_CTX* trust) {
+    Certificate const shown(SSL_get1_peer_certificate(session));
+    if (!shown) return true;
+    Handle<X509_STORE_CTX, X509_STORE_CTX_free> const verification(X509_STORE_CTX_new());
+    // As OpenSSL does it in a handshake.
+    if (!verification ||
+        X509_STORE_CTX_init(verification.get(), SSL_CTX_get_cert_store(trust), shown.get(),
+                            SSL_get_peer_cert_chain(session)) != 1 ||
+        X509_STORE_CTX_set_default(verification.get(), "ssl_client") != 1)
+        return false;
+    X509_STORE_CTX_set_verify_cb(verification.get(), demand_client_use);
+    return X509_verify_cert(verification.get()) == 1;
+}
+
 // With TLS 1.3 a client's handshake ends before the server has verified its certificate, so the
 // refusal comes as an alert in place of the answer.
 std::optional<Error> refused_certificate(int ssl_error, std::string const& server) {

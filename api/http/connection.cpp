@@ -55,6 +55,14 @@ class BeastConnection final : public Connection,
         return {phase_ != Phase::answering && phase_ != Phase::writing,
                 setup_.tls && !presence_->known};
     }
+    void cut(Which const& which) override {
+        if (!which(setup_.peer, *presence_)) return;
+        if (phase_ != Phase::writing) return close();
+        finishing_ = true;  // the answer that is on its way is still the peer's
+    }
+    void verify_again(SSL_CTX* trust) override {
+        if (tls_ && !still_verifies(tls_->native_handle(), trust)) close();
+    }
     void finish(Finish when) override;
     void answer(std::uint64_t sequence, std::optional<Response> response);
 
@@ -114,6 +122,9 @@ void BeastConnection::start() {
                    error);
     if (error) return close();
     (void)setup_.fd.release();
+    presence_->take_place = [this](std::string const& name) {
+        return setup_.take_place(*this, name);
+    };
     watch_for_end();
     enter(Phase::handshake,
           setup_.tls ? setup_.limits.first_request_seconds_max : setup_.limits.read_seconds_max);
@@ -165,6 +176,7 @@ void BeastConnection::close() {
     if (phase_ == Phase::closed) return;
     phase_ = Phase::closed;
     presence_->gone = true;
+    presence_->take_place = nullptr;
     ErrorCode ignored;
     socket_.close(ignored);
     deadline_.cancel();
@@ -184,11 +196,7 @@ void BeastConnection::finish(Finish when) {
     finishing_ = true;
     if (phase_ == Phase::handshake || phase_ == Phase::idle) return close();
     if (when == Finish::when_answered || phase_ != Phase::answering) return;
-    send(problem_response(
-             {Problem::unavailable, "the server is stopping and did not answer this request",
-              "try again when it runs again; accepted requests are listed in /v1/operations"},
-             path_, id_),
-         After::close);
+    refuse(stopping());
 }
 
 void BeastConnection::enter(Phase phase, std::chrono::seconds limit) {
@@ -213,12 +221,7 @@ void BeastConnection::expired() {
             return arm(cancel_again_seconds);
         }
         case Phase::answering:
-            return send(problem_response({Problem::timed_out,
-                                          fmt::format("no answer within {} s",
-                                                      setup_.limits.answer_seconds_max.count()),
-                                          "check /v1/operations for what still runs"},
-                                         path_, id_),
-                        After::close);
+            return refuse(unanswered(setup_.limits));
         case Phase::handshake:
         case Phase::idle:
         case Phase::writing:

@@ -29,6 +29,9 @@ class Connection {
     // Ends it to make room for another. `refusal` is a whole response; the peer gets it if an
     // answer is due, or if none has begun.
     virtual void give_way(std::string const& refusal) = 0;
+    virtual void cut(Which const& which) = 0;
+    // Ends it if `trust` does not accept its client's certificate.
+    virtual void verify_again(SSL_CTX* trust) = 0;
     // Ends it as `when` says; at once if no request is open.
     virtual void finish(Finish when) = 0;
     struct Standing {
@@ -49,6 +52,8 @@ struct ConnectionSetup {
     std::function<void(Connection const&)> on_end;
     // A client certificate does not verify.
     std::function<void(Peer const&, Error const&)> on_refused;
+    // A handler knows the peer by this name.
+    std::function<Result<void>(Connection const&, std::string const& name)> take_place;
 };
 
 // Asio and Beast stay in connection.cpp.

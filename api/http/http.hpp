@@ -45,12 +45,22 @@ struct VsockPeer {
 };
 using Peer = std::variant<UnixPeer, TcpPeer, VsockPeer>;
 
-// Connection state that a later answer needs. The connection and its requests share it; any thread
-// may use it.
-struct Presence {
-    std::atomic<bool> gone = false;   // the peer has left and takes no answer
-    std::atomic<bool> known = false;  // set by a handler that has authenticated the peer
+// A peer that a handler has authenticated.
+struct Known {
+    std::string name;               // its connections share the places of this name
+    std::function<bool()> holds{};  // whether it still may what it might; empty: it may
 };
+
+// Connection state that a later answer needs. The connection and its requests share it.
+struct Presence {
+    std::atomic<bool> gone = false;  // the peer has left and takes no answer; any thread
+    std::optional<Known> known{};    // io thread only, as the next
+    // Finds a place among those of a name; fails with unavailable if it has them all. Empty: there
+    // is nothing to share.
+    std::function<Result<void>(std::string const& name)> take_place{};
+};
+// Chooses connections.
+using Which = std::function<bool(Peer const&, Presence const&)>;
 
 struct Request {
     std::string method;  // "GET"; HEAD arrives as GET, and its answer is sent without the body
@@ -76,15 +86,22 @@ struct Response {
 using Respond = std::function<void(Response)>;
 using Handler = std::function<void(Request, Respond)>;
 
+// Makes the peer known that sent this request. For a handler, before it returns.
+[[nodiscard]] Result<void> make_known(Request const& request, Known known);
+// Chooses the connections of peers that are known but no longer may what they might.
+[[nodiscard]] bool lapsed(Peer const& peer, Presence const& presence);
+
 struct Limits {
     std::size_t body_bytes_max = 256 * 1024;
     std::size_t header_bytes_max = 16 * 1024;
-    std::size_t connections_max = 256;          // per listener; places.hpp divides them among peers
-    std::size_t connections_per_peer_max = 32;  // by uid, address or CID
+    // Per listener; places.hpp divides them. With TLS, of peers that a handler knows.
+    std::size_t connections_max = 256;
+    std::size_t connections_per_peer_max = 32;  // by name; before one is known, by uid or CID
     std::chrono::seconds read_seconds_max{30};  // a whole request; taking a whole answer
     std::chrono::seconds idle_seconds_max{120};
     std::chrono::seconds answer_seconds_max{300};
-    // With TLS: per address from which no client has authenticated yet.
+    // With TLS: unauthenticated ones, which have places of their own, three quarters as many as
+    // connections_max; per address from which no client has authenticated yet.
     std::size_t strangers_per_peer_max = 8;
     std::chrono::seconds first_request_seconds_max{10};  // from accept, handshake included
 };
@@ -136,8 +153,14 @@ class Server {
     // Stops accepting, waits up to `patience` for answers in progress, answers the rest with 503,
     // and stops.
     void finish(std::chrono::milliseconds patience);
-    // Closes every vsock connection of a CID whose domain has stopped.
-    void cut_vsock(std::uint32_t cid);
+    // Closes the connections that are chosen, whatever they wait for; one that is being answered
+    // ends with that answer. `which` is called on the io thread.
+    void cut(Which which);
+    // Serves new TLS connections with these files, and closes those whose client certificate these
+    // CAs and revocation lists no longer accept. Fails before it changes anything.
+    [[nodiscard]] Result<void> renew(TlsListen const& files);
+    // Applies to new connections, and the numbers of places at once.
+    void limit(Limits const& limits);
 
   private:
     struct Impl;

@@ -21,7 +21,9 @@
 namespace vfmgr::http {
 namespace {
 
-constexpr int backlog = 128;
+// As many as the kernel allows (net.core.somaxconn): a flood of connections would fill a short
+// queue, and others would wait a second until they try again.
+constexpr int backlog = SOMAXCONN;
 
 tl::unexpected<Error> refused_by(std::string call, int error, std::string detail,
                                  std::string remedy) {
@@ -255,6 +257,13 @@ std::string peer_key(Peer const& peer) {
     if (auto const* local = std::get_if<UnixPeer>(&peer)) return fmt::format("uid:{}", local->uid);
     if (auto const* guest = std::get_if<VsockPeer>(&peer)) return fmt::format("cid:{}", guest->cid);
     return std::get<TcpPeer>(peer).address;
+}
+
+std::string stranger_key(Peer const& peer) {
+    constexpr std::uint8_t host_bits_begin = 64;
+    auto const address = IpAddress::parse(peer_key(peer));
+    if (!address || address->family == IpAddress::Family::v4) return peer_key(peer);
+    return to_string(network_of(*address, host_bits_begin));
 }
 
 }  // namespace vfmgr::http

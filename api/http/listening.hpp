@@ -31,7 +31,10 @@ enum class PeerState {
 [[nodiscard]] PeerState peer_state(int fd);
 // Returns nullopt if the connection is already gone.
 [[nodiscard]] std::optional<Peer> peer_of(int fd);
-// Returns "uid:0", "10.0.0.1" or "cid:3": the key that connections_per_peer_max counts by.
+// Returns "uid:0", "10.0.0.1" or "cid:3": the key that connections_per_peer_max counts by while no
+// handler knows the peer.
 [[nodiscard]] std::string peer_key(Peer const& peer);
+// Returns the address that a stranger shares with others: an IPv6 host may have all of its /64.
+[[nodiscard]] std::string stranger_key(Peer const& peer);
 
 }  // namespace vfmgr::http

@@ -64,17 +64,25 @@ void KnownPeers::remember(std::string const& peer) {
     last_.erase(std::ranges::min_element(last_, {}, number));
 }
 
-Result<void> admit_stranger(std::span<std::string const> strangers, std::string const& peer,
-                            Limits const& limits) {
-    auto const of_peer = std::ranges::count(strangers, peer);
-    if (static_cast<std::size_t>(of_peer) >= limits.strangers_per_peer_max)
-        return fail(Problem::unavailable,
-                    peer + " already has all the connections that it may have unauthenticated",
-                    "close other connections, then try again with a token");
-    if (strangers.size() >= limits.connections_max - limits.connections_max / 4)
-        return fail(Problem::unavailable, "all connections for unauthenticated peers are taken",
-                    "try again with a token when some have ended");
-    return {};
+Result<std::optional<std::uint64_t>> find_stranger_place(std::span<Stranger const> strangers,
+                                                         std::string const& address,
+                                                         AddressIs address_is,
+                                                         Limits const& limits) {
+    Counts counts;
+    for (auto const& one : strangers) ++counts[one.address];
+    bool const full = strangers.size() >= limits.connections_max - limits.connections_max / 4;
+    bool const has_its_share = address_is == AddressIs::unknown && counts.contains(address) &&
+                               counts[address] >= limits.strangers_per_peer_max;
+    if (!full && !has_its_share) return std::nullopt;
+    std::size_t most = 0;
+    for (auto const& [one, count] : counts) most = std::max(most, count);
+    Stranger const* oldest = nullptr;
+    for (auto const& one : strangers) {
+        bool const may_go = has_its_share ? one.address == address : counts[one.address] == most;
+        if (may_go && (!oldest || one.number < oldest->number)) oldest = &one;
+    }
+    if (oldest) return oldest->number;
+    return fail(no_place("this socket has no connections for unauthenticated peers"));
 }
 
 }  // namespace vfmgr::http

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -39,6 +41,18 @@ Response problem_response_as(int status, Error const& error, std::string const& 
     response.body = body.dump(2) + "\n";
     if (status == 429) response.headers["Retry-After"] = "1";
     return response;
+}
+
+std::string refusal_text(Error const& error) {
+    auto const id = random_request_id();
+    auto const response = problem_response(error, "", id);
+    std::string text = response.status == 403 ? "HTTP/1.1 403 Forbidden\r\n"
+                                              : "HTTP/1.1 503 Service Unavailable\r\n";
+    text += "Connection: close\r\nX-Request-Id: " + id + "\r\n";
+    for (auto const& [name, value] : response.headers)
+        text += fmt::format("{}: {}\r\n", name, value);
+    return text + fmt::format("Content-Type: {}\r\nContent-Length: {}\r\n\r\n{}",
+                              response.content_type, response.body.size(), response.body);
 }
 
 bool valid_request_id(std::string_view text) {

@@ -37,6 +37,19 @@ Refusal too_slow(Limits const& limits) {
          "send it faster, or try again"}};
 }
 
+Refusal unanswered(Limits const& limits) {
+    return {504,
+            {Problem::timed_out,
+             fmt::format("no answer within {} s", limits.answer_seconds_max.count()),
+             "check /v1/operations for what still runs"}};
+}
+
+Refusal stopping() {
+    return {503,
+            {Problem::unavailable, "the server is stopping and did not answer this request",
+             "try again when it runs again; accepted requests are listed in /v1/operations"}};
+}
+
 Refusal header_too_large(Limits const& limits) {
     return {431,
             {Problem::limit_exceeded,
@@ -73,6 +86,18 @@ tl::expected<Request, Refusal> request_of(ReceivedHeader header, Peer const& pee
     auto& id = request.headers["x-request-id"];
     if (!valid_request_id(id)) id = random_request_id();
     return request;
+}
+
+Result<void> make_known(Request const& request, Known known) {
+    auto const& presence = request.presence;
+    if (!presence) return {};
+    if (presence->take_place) VFMGR_CHECK(presence->take_place(known.name));
+    presence->known = std::move(known);
+    return {};
+}
+
+bool lapsed(Peer const&, Presence const& presence) {
+    return presence.known && presence.known->holds && !presence.known->holds();
 }
 
 void call_handler(Handler const& handler, Request request, Respond const& respond) {

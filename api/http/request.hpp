@@ -18,6 +18,8 @@ struct Refusal {
 };
 [[nodiscard]] Refusal malformed(std::string detail);
 [[nodiscard]] Refusal too_slow(Limits const& limits);
+[[nodiscard]] Refusal unanswered(Limits const& limits);
+[[nodiscard]] Refusal stopping();
 [[nodiscard]] Refusal header_too_large(Limits const& limits);
 [[nodiscard]] Refusal body_too_large(Limits const& limits);
 

@@ -33,19 +33,6 @@ constexpr std::size_t known_peers_max = 1024;
 
 using TurnedAway = std::function<void(Peer const&, Error const&)>;
 
-// Returns a whole response for a peer that gets no connection or has to give up its own.
-std::string refusal_text(Error const& error) {
-    auto const id = random_request_id();
-    auto const response = problem_response(error, "", id);
-    std::string text = response.status == 403 ? "HTTP/1.1 403 Forbidden\r\n"
-                                              : "HTTP/1.1 503 Service Unavailable\r\n";
-    text += "Connection: close\r\nX-Request-Id: " + id + "\r\n";
-    for (auto const& [name, value] : response.headers)
-        text += fmt::format("{}: {}\r\n", name, value);
-    return text + fmt::format("Content-Type: {}\r\nContent-Length: {}\r\n\r\n{}",
-                              response.content_type, response.body.size(), response.body);
-}
-
 // Sends what the socket takes at once; never waits for the peer.
 void turn_away(int fd, Error const& error) {
     auto const text = refusal_text(error);
@@ -96,15 +83,20 @@ class Listener {
     void close();
     void stop_accepting();
     void finish(Finish when);
-    void cut_vsock(std::uint32_t cid);
+    void cut(Which const& which);
+    void renew(SSL_CTX* tls);
+    void limit(Limits const& limits) { limits_ = limits; }
     [[nodiscard]] bool empty() const { return connections_.empty(); }
 
   private:
     enum class Accepted { yes, no_resources };
     Accepted accept_one();
     void admit(FileDescriptor fd);
-    [[nodiscard]] Result<void> make_room(std::string const& peer);
-    [[nodiscard]] Result<void> admit_by_name(std::string const& peer);
+    [[nodiscard]] Result<void> make_room(std::string const& peer,
+                                         Connection const* besides = nullptr);
+    [[nodiscard]] Result<void> make_room_for_stranger(std::string const& address);
+    [[nodiscard]] Result<void> take_place(Connection const& connection, std::string const& name);
+    void give_way(std::uint64_t number, std::string why);
     void forget(Connection const& connection);
 
     asio::io_context& io_;
@@ -122,6 +114,7 @@ class Listener {
     struct Kept {
         std::shared_ptr<Connection> connection;
         Peer peer;
+        std::string shares;  // the key of its places: as peer_key() or stranger_key(), then a name
         std::uint64_t number = 0;
     };
     std::map<Connection const*, Kept> connections_;
@@ -166,9 +159,8 @@ void Listener::admit(FileDescriptor fd) {
     if (!peer) return;
     if (auto const good = check_source(source_, *peer); !good)
         return turn_away(fd.get(), good.error());
-    auto const key = peer_key(*peer);
-    auto room = tls_ ? admit_by_name(key) : Result<void>{};
-    if (room) room = make_room(key);
+    auto const key = tls_ ? stranger_key(*peer) : peer_key(*peer);
+    auto const room = tls_ ? make_room_for_stranger(key) : make_room(key);
     if (!room) {
         if (turned_away_) turned_away_(*peer, room.error());
         if (!tls_) turn_away(fd.get(), room.error());
@@ -178,20 +170,22 @@ void Listener::admit(FileDescriptor fd) {
     int const one = 1;
     if (std::holds_alternative<TcpPeer>(*peer))
         (void)::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    auto const connection =
-        make_connection({.io = io_,
-                         .mailbox = mailbox_,
-                         .fd = std::move(fd),
-                         .peer = *peer,
-                         .tls = tls_.get(),
-                         .limits = limits_,
-                         .handler = handler_,
-                         .on_end = [this](Connection const& ended) { forget(ended); },
-                         .on_refused =
-                             [this](Peer const& refused, Error const& why) {
-                                 if (turned_away_) turned_away_(refused, why);
-                             }});
-    connections_.emplace(connection.get(), Kept{connection, *peer, so_far_++});
+    auto const connection = make_connection(
+        {.io = io_,
+         .mailbox = mailbox_,
+         .fd = std::move(fd),
+         .peer = *peer,
+         .tls = tls_.get(),
+         .limits = limits_,
+         .handler = handler_,
+         .on_end = [this](Connection const& ended) { forget(ended); },
+         .on_refused =
+             [this](Peer const& refused, Error const& why) {
+                 if (turned_away_) turned_away_(refused, why);
+             },
+         .take_place = [this](Connection const& known,
+                              std::string const& name) { return take_place(known, name); }});
+    connections_.emplace(connection.get(), Kept{connection, *peer, key, so_far_++});
     try {
         connection->start();
     } catch (...) {
@@ -200,38 +194,48 @@ void Listener::admit(FileDescriptor fd) {
     }
 }
 
-Result<void> Listener::make_room(std::string const& peer) {
+Result<void> Listener::make_room(std::string const& peer, Connection const* besides) {
     std::vector<Place> taken;
     taken.reserve(connections_.size());
-    for (auto const& [key, kept] : connections_)
-        taken.push_back({peer_key(kept.peer), kept.number, key->standing().idle});
-    VFMGR_TRY(auto const leaves, find_place(taken, peer, limits_));
-    for (auto const& [key, kept] : connections_) {
-        if (kept.number != leaves) continue;
-        auto const connection = kept.connection;  // it removes itself from the map
-        connection->give_way(refusal_text(
-            {Problem::unavailable, "this connection was closed to make room for one that waited",
-             "connect again"}));
-        break;
+    for (auto const& [connection, kept] : connections_) {
+        auto const [idle, stranger] = connection->standing();
+        if (connection != besides && !stranger) taken.push_back({kept.shares, kept.number, idle});
     }
+    VFMGR_TRY(auto const leaves, find_place(taken, peer, limits_));
+    if (leaves) give_way(*leaves, "this connection was closed to make room for one that waited");
     return {};
 }
 
-Result<void> Listener::admit_by_name(std::string const& peer) {
-    std::vector<std::string> strangers;
-    for (auto const& [key, kept] : connections_) {
-        auto const other = peer_key(kept.peer);
-        if (!key->standing().stranger)
-            known_.remember(other);
-        else if (!known_.contains(other))
-            strangers.push_back(other);
-    }
-    return known_.contains(peer) ? Result<void>{} : admit_stranger(strangers, peer, limits_);
+Result<void> Listener::make_room_for_stranger(std::string const& address) {
+    std::vector<Stranger> strangers;
+    for (auto const& [connection, kept] : connections_)
+        if (connection->standing().stranger) strangers.push_back({kept.shares, kept.number});
+    auto const is = known_.contains(address) ? AddressIs::known : AddressIs::unknown;
+    VFMGR_TRY(auto const leaves, find_stranger_place(strangers, address, is, limits_));
+    if (leaves) give_way(*leaves, "its connection, on which nobody authenticated, made room");
+    return {};
+}
+
+Result<void> Listener::take_place(Connection const& connection, std::string const& name) {
+    auto& kept = connections_.at(&connection);
+    if (tls_) known_.remember(stranger_key(kept.peer));
+    if (kept.shares == name && !connection.standing().stranger) return {};
+    VFMGR_CHECK(make_room(name, &connection));
+    kept.shares = name;
+    return {};
+}
+
+void Listener::give_way(std::uint64_t number, std::string why) {
+    auto const found = std::ranges::find_if(
+        connections_, [&](auto const& one) { return one.second.number == number; });
+    auto const [connection, peer, shares, same] = found->second;  // it removes itself from the map
+    Error const error{Problem::unavailable, std::move(why), "connect again"};
+    if (connection->standing().stranger && turned_away_) turned_away_(peer, error);
+    connection->give_way(refusal_text(error));
 }
 
 void Listener::forget(Connection const& connection) {
-    auto const kept = connections_.extract(&connection);
-    if (tls_ && !connection.standing().stranger) known_.remember(peer_key(kept.mapped().peer));
+    connections_.erase(&connection);
     if (connections_.empty()) on_empty_();
 }
 
@@ -251,10 +255,15 @@ void Listener::finish(Finish when) {
     for (auto const& [key, kept] : std::map(connections_)) kept.connection->finish(when);
 }
 
-void Listener::cut_vsock(std::uint32_t cid) {
-    for (auto const& [key, kept] : std::map(connections_))
-        if (auto const* guest = std::get_if<VsockPeer>(&kept.peer); guest && guest->cid == cid)
-            kept.connection->close();
+void Listener::cut(Which const& which) {
+    for (auto const& [key, kept] : std::map(connections_)) kept.connection->cut(which);
+}
+
+void Listener::renew(SSL_CTX* tls) {
+    if (!tls_) return;
+    SSL_CTX_up_ref(tls);
+    tls_.reset(tls);
+    for (auto const& [key, kept] : std::map(connections_)) kept.connection->verify_again(tls);
 }
 
 }  // namespace
@@ -355,9 +364,25 @@ void Server::finish(std::chrono::milliseconds patience) {
     stop();
 }
 
-void Server::cut_vsock(std::uint32_t cid) {
-    impl_->mailbox->post([this, cid] {
-        for (auto const& listener : impl_->listeners) listener->cut_vsock(cid);
+void Server::cut(Which which) {
+    impl_->mailbox->post([this, which = std::move(which)] {
+        for (auto const& listener : impl_->listeners) listener->cut(which);
+    });
+}
+
+Result<void> Server::renew(TlsListen const& files) {
+    VFMGR_TRY(SslContext context, server_context(files));
+    std::shared_ptr<SSL_CTX> const tls(std::move(context));
+    impl_->mailbox->post([this, tls] {
+        for (auto const& listener : impl_->listeners) listener->renew(tls.get());
+    });
+    return {};
+}
+
+void Server::limit(Limits const& limits) {
+    impl_->limits = limits;
+    impl_->mailbox->post([this, limits] {
+        for (auto const& listener : impl_->listeners) listener->limit(limits);
     });
 }
 

@@ -24,6 +24,8 @@ using SslContext = Handle<SSL_CTX, SSL_CTX_free>;
 // nullopt: the client showed none.
 [[nodiscard]] std::optional<PeerCertificate> peer_certificate(SSL const* session);
 [[nodiscard]] std::vector<std::string> certificate_names(X509 const* certificate);
+// Whether `trust` accepts the certificate that the client showed; true if it showed none.
+[[nodiscard]] bool still_verifies(SSL* session, SSL_CTX* trust);
 
 // Trusts the CA file. With a fingerprint it checks nothing; check_fingerprint() decides after the
 // handshake.

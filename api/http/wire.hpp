@@ -18,6 +18,9 @@ namespace vfmgr::http {
     return random_hex(16);
 }
 
+// Returns a whole response for a peer that gets no connection or has to give up its own.
+[[nodiscard]] std::string refusal_text(Error const& error);
+
 // Parses the first request in `bytes` exactly as the server does, or returns its answer.
 [[nodiscard]] tl::expected<Request, Response> read_request(std::string_view bytes,
                                                            Limits const& limits);

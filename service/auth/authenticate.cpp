@@ -16,14 +16,8 @@ namespace {
 constexpr char const* make_a_token = "create one on the host: vfctl token create";
 constexpr std::string_view certificate_prefix = "cert:";
 
-Result<Principal> by_token(std::string_view authorization,
-                           std::map<std::string, Token> const& tokens, Time now) {
-    auto const secret = http::bearer_token(authorization);
-    if (secret.empty())
-        return fail(Problem::unauthorized,
-                    "the Authorization header is not of the form 'Bearer TOKEN' with a vfmgr token",
-                    make_a_token);
-    auto const sha256 = token_sha256(secret);
+Result<Principal> by_token(std::string const& sha256, std::map<std::string, Token> const& tokens,
+                           Time now) {
     auto const found = tokens.find(sha256);
     auto const role = found == tokens.end() ? std::nullopt : enum_value<Role>(found->second.role);
     if (!role)
@@ -42,6 +36,15 @@ Result<Principal> by_token(std::string_view authorization,
                         to_rfc3339(token.former->until)),
             "use the new one, or have an admin make another: vfctl token rotate " + token.id);
     return Principal{"token:" + token.id, *role, token.scopes, sha256};
+}
+
+Result<Principal> by_header(std::string_view authorization,
+                            std::map<std::string, Token> const& tokens, Time now) {
+    auto const secret = http::bearer_token(authorization);
+    if (!secret.empty()) return by_token(token_sha256(secret), tokens, now);
+    return fail(Problem::unauthorized,
+                "the Authorization header is not of the form 'Bearer TOKEN' with a vfmgr token",
+                make_a_token);
 }
 
 Result<Principal> by_credentials(http::UnixPeer const& peer, RoleRules const& rules) {
@@ -98,6 +101,15 @@ Result<Principal> by_certificate(http::PeerCertificate const& shown, RoleRules c
     return *found;
 }
 
+Result<Principal> by_peer(http::Peer const& peer, RoleRules const& rules, Time now) {
+    if (auto const* local = std::get_if<http::UnixPeer>(&peer))
+        return by_credentials(*local, rules);
+    auto const* const remote = std::get_if<http::TcpPeer>(&peer);
+    if (remote && remote->certificate) return by_certificate(*remote->certificate, rules, now);
+    return fail(Problem::unauthorized, "this request has no token, and no client certificate",
+                make_a_token);
+}
+
 // Retries with a larger buffer while the entry (a group with many members) does not fit.
 std::optional<std::uint32_t> group_id(std::string const& name) {
     std::vector<char> buffer(4096);
@@ -148,13 +160,15 @@ Result<Principal> authenticate(http::Peer const& peer,
         return fail(Problem::forbidden, "a VM has no access to this API",
                     "use it from the host, or over TLS with a token");
     if (auto const header = headers.find("authorization"); header != headers.end())
-        return by_token(header->second, tokens, now);
-    if (auto const* local = std::get_if<http::UnixPeer>(&peer))
-        return by_credentials(*local, rules);
-    if (auto const& shown = std::get<http::TcpPeer>(peer).certificate)
-        return by_certificate(*shown, rules, now);
-    return fail(Problem::unauthorized, "this request has no token, and no client certificate",
-                make_a_token);
+        return by_header(header->second, tokens, now);
+    return by_peer(peer, rules, now);
+}
+
+bool still_holds(Principal const& who, http::Peer const& peer, RoleRules const& rules,
+                 std::map<std::string, Token> const& tokens, Time now) {
+    auto const again = who.token_sha256.empty() ? by_peer(peer, rules, now)
+                                                : by_token(who.token_sha256, tokens, now);
+    return again && again->name == who.name && again->role >= who.role;
 }
 
 }  // namespace vfmgr

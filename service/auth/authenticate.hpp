@@ -60,4 +60,8 @@ struct NewToken {
                                              RoleRules const& rules,
                                              std::map<std::string, Token> const& tokens, Time now);
 
+// Whether the peer would be the same principal now, with as high a role, by what it showed then.
+[[nodiscard]] bool still_holds(Principal const& who, http::Peer const& peer, RoleRules const& rules,
+                               std::map<std::string, Token> const& tokens, Time now);
+
 }  // namespace vfmgr

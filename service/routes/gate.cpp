@@ -64,6 +64,10 @@ Gate api_gate(Config const& config, Engine const& engine, std::shared_ptr<AuditT
             uses.note(tokens->at(who->token_sha256), {now, stranger_name(request.peer)});
         return who;
     };
+    gate.still_holds = [rules = roles.rules, &engine, &clock](Principal const& who,
+                                                              http::Peer const& peer) {
+        return still_holds(who, peer, rules, *engine.snapshot().tokens, clock.now());
+    };
     gate.take_change = limiter(config.changes);
     gate.take_failure = limiter(failures);
     gate.answered = [trail, &clock](Call const& call, http::Response const& response) {

@@ -119,6 +119,13 @@ std::optional<Error> denial(Call const& call, Route const& route) {
     return needs_scope(call, noun);
 }
 
+Result<void> enter(Gate const& gate, Call const& call) {
+    auto const holds = [still_holds = gate.still_holds, who = call.who, peer = call.request.peer] {
+        return still_holds(who, peer);
+    };
+    return http::make_known(call.request, {call.who.name, holds});
+}
+
 struct Table {
     Engine& engine;
     std::vector<Route> routes;
@@ -133,7 +140,8 @@ void dispatch(std::shared_ptr<Table const> const& table, http::Request request,
     auto const call = std::make_shared<Call>(Call{std::move(request), {}, std::move(found.ids)});
     if (!who) return refuse_stranger(gate, *call, who.error(), respond);
     call->who = *who;
-    if (call->request.presence) call->request.presence->known = true;
+    if (auto const place = enter(gate, *call); !place)
+        return respond(refusal(*call, place.error()));
     auto const* const route = found.route;
     auto const denied = route ? denial(*call, *route) : std::nullopt;
     bool const counts = denied || call->request.method != "GET";

@@ -51,6 +51,8 @@ struct Gate {
     using Take = std::function<std::chrono::milliseconds(std::string const& who)>;
 
     std::function<Result<Principal>(http::Request const&)> authenticate;
+    // Whether a caller that was authenticated before still is, with as high a role.
+    std::function<bool(Principal const&, http::Peer const&)> still_holds;
     Take take_change;   // by principal: requests that may change something, or are denied
     Take take_failure;  // by stranger_name(): requests that fail to authenticate
     // Called with the answer of every request that may change something, or is denied.

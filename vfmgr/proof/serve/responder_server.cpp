@@ -52,6 +52,12 @@ bool same_secret(std::string_view one, std::string_view other) {
     return CRYPTO_memcmp(first.data(), second.data(), first.size()) == 0;
 }
 
+// All hosts have the same token, so each address is a client of its own.
+std::string client_name(http::Peer const& peer) {
+    auto const* const remote = std::get_if<http::TcpPeer>(&peer);
+    return "address:" + (remote ? remote->address : std::string());
+}
+
 verify::SessionPermit permit_of(RemotePermit const& remote, Served const& served) {
     return {remote, remote.vf_mac.value_or(MacAddress{}), served.info.address, served.ifname, {}};
 }
@@ -77,7 +83,8 @@ void ResponderServer::accept(http::Request request, http::Respond respond) {
         respond(http::problem_response(error, request));
     };
     if (auto const known = check_token(request); !known) return refuse(known.error());
-    if (request.presence) request.presence->known = true;
+    if (auto const place = http::make_known(request, {client_name(request.peer)}); !place)
+        return refuse(place.error());
     auto route = responder_route(request.method, request.path);
     if (!route) return refuse(route.error());
     if (auto const known = http::check_query(request, {}); !known) return refuse(known.error());

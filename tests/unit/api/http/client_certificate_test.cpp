@@ -5,9 +5,8 @@
 #include <fstream>
 
 #include "api/http/tls.hpp"
-#include "tests/unit/api/http/harness.hpp"
+#include "tests/unit/api/http/tls_harness.hpp"
 #include "tests/unit/authority.hpp"
-#include "tests/unit/free_port.hpp"
 
 namespace vfmgr::http {
 namespace {
@@ -122,6 +121,43 @@ TEST_F(ClientCertificates, NoneIsAcceptedByAListThatIsOutOfDate) {
     start({.client_ca_file = authority.certificate_file(),
            .client_crl_file = authority.revoke({}, -1h)});
     expect_refusal(authority.issue({}), "CRL has expired");
+}
+
+TEST_F(ClientCertificates, WhatIsRenewedCountsForOpenConnectionsToo) {
+    auto const good = authority.issue({.common_name = "good"});
+    auto const bad = authority.issue({.common_name = "bad"});
+    start();
+    RawTls accepted(port, good.certificate_file, good.key_file);
+    RawTls revoked(port, bad.certificate_file, bad.key_file);
+    RawTls without(port);
+    for (auto* one : {&accepted, &revoked, &without}) one->send("GET / HTTP/1.1\r\nHost: a\r\n");
+    TlsListen trust{.certificate_file = folder.file("cert.pem"),
+                    .key_file = folder.file("key.pem"),
+                    .client_ca_file = folder.file("no.pem")};
+    auto const failed = server.renew(trust);
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().detail, "can't load the client CAs in " + folder.file("no.pem"));
+    EXPECT_TRUE(ask(bad)) << "nothing has changed";
+    trust.client_ca_file = authority.certificate_file();
+    trust.client_crl_file = authority.revoke({bad.serial});
+    ASSERT_TRUE(server.renew(trust));
+    expect_refusal(bad, "certificate revoked");
+    EXPECT_TRUE(revoked.ended());
+    for (auto* one : {&accepted, &without}) one->send("Connection: close\r\n\r\n");
+    EXPECT_NE(accepted.everything().find("good "), std::string::npos);
+    EXPECT_NE(without.everything().find("none "), std::string::npos);
+}
+
+TEST_F(ClientCertificates, ARenewedCertificateIsShown) {
+    start();
+    auto const [certificate, key] = std::pair(folder.file("new.pem"), folder.file("new.key"));
+    ASSERT_TRUE(make_self_signed(certificate, key, {"127.0.0.1"}));
+    EXPECT_TRUE(ask());
+    ASSERT_TRUE(server.renew({.certificate_file = certificate, .key_file = key}));
+    EXPECT_FALSE(ask()) << "its CA file has the former certificate";
+    std::filesystem::copy_file(certificate, folder.file("cert.pem"),
+                               std::filesystem::copy_options::overwrite_existing);
+    EXPECT_EQ(ask(authority.issue({})).value().body, "none ") << "and no client CA any more";
 }
 
 TEST_F(ClientCertificates, FilesThatCantBeUsedAreNamed) {

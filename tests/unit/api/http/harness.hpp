@@ -28,9 +28,10 @@ namespace vfmgr::http {
 
 using Folder = test::TemporaryFolder;
 
-// Echoes "GET /path?key=value body" to the client, and marks every client as known.
+// Echoes "GET /path?key=value body" to the client, and knows every client.
 inline void echo(Request request, Respond respond) {
-    if (request.presence) request.presence->known = true;
+    if (auto const place = make_known(request, {"client"}); !place)
+        return respond(problem_response(place.error(), request));
     Response response;
     response.body = request.method + " " + request.path;
     for (auto const& [name, value] : request.query) response.body += " " + name + "=" + value;

@@ -2,7 +2,6 @@
 #include <future>
 #include <nlohmann/json.hpp>
 
-#include "api/http/places.hpp"
 #include "tests/unit/api/http/harness.hpp"
 
 namespace vfmgr::http {
@@ -306,30 +305,6 @@ TEST(Limits, AHandlerSeesThatItsClientIsGone) {
     ASSERT_TRUE(other.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
     ASSERT_TRUE(called.reaches(2));
     EXPECT_TRUE(presence->gone);
-}
-
-TEST(KnownPeers, TheLastKnownAreKept) {
-    KnownPeers known(2);
-    known.remember("a");
-    known.remember("b");
-    known.remember("a");
-    known.remember("c");
-    EXPECT_TRUE(known.contains("a"));
-    EXPECT_FALSE(known.contains("b"));
-    EXPECT_TRUE(known.contains("c"));
-}
-
-TEST(KnownPeers, StrangersLeaveAQuarterToThoseWhoAreKnown) {
-    Limits limits;
-    limits.connections_max = 8;
-    limits.strangers_per_peer_max = 2;
-    std::vector<std::string> strangers{"a", "a", "b"};
-    EXPECT_FALSE(admit_stranger(strangers, "a", limits));
-    EXPECT_TRUE(admit_stranger(strangers, "b", limits));
-    strangers = {"a", "b", "c", "d", "e", "f"};
-    EXPECT_EQ(admit_stranger(strangers, "g", limits).error().problem, Problem::unavailable);
-    strangers.pop_back();
-    EXPECT_TRUE(admit_stranger(strangers, "g", limits));
 }
 
 TEST(Limits, ManyConnectionsAtOnceAreAllAnsweredOrRefused) {

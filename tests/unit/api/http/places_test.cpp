@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "api/http/listening.hpp"
+
 namespace vfmgr::http {
 namespace {
 
@@ -91,6 +93,46 @@ TEST(Places, NoneIsTakenWhileThereIsRoom) {
     for (int i = 0; i < 31; ++i) ASSERT_TRUE(door.come(vm(3), true));
     EXPECT_EQ(find_place(door.taken, vm(3), Limits{}).value(), std::optional<std::uint64_t>());
     EXPECT_EQ(find_place({}, vm(3), Limits{}).value(), std::optional<std::uint64_t>());
+}
+
+TEST(KnownPeers, TheLastKnownAreKept) {
+    KnownPeers known(2);
+    known.remember("a");
+    known.remember("b");
+    known.remember("a");
+    known.remember("c");
+    EXPECT_TRUE(known.contains("a"));
+    EXPECT_FALSE(known.contains("b"));
+    EXPECT_TRUE(known.contains("c"));
+}
+
+using Ends = std::optional<std::uint64_t>;
+
+TEST(Strangers, GetInAndTheOldestOfWhoHasTooManyGoes) {
+    Limits limits;
+    limits.connections_max = 8;
+    limits.strangers_per_peer_max = 2;
+    using enum AddressIs;
+    std::vector<Stranger> strangers{{"a", 2}, {"b", 1}, {"a", 3}};
+    EXPECT_EQ(find_stranger_place(strangers, "a", unknown, limits).value(), Ends(2)) << "its share";
+    EXPECT_EQ(find_stranger_place(strangers, "a", known, limits).value(), Ends())
+        << "no limit but all";
+    EXPECT_EQ(find_stranger_place(strangers, "b", unknown, limits).value(), Ends());
+    // Three quarters of eight: the oldest of the address with the most.
+    strangers = {{"a", 5}, {"b", 1}, {"c", 2}, {"a", 3}, {"d", 4}, {"e", 6}};
+    EXPECT_EQ(find_stranger_place(strangers, "f", unknown, limits).value(), Ends(3));
+    EXPECT_EQ(find_stranger_place(strangers, "b", unknown, limits).value(), Ends(3));
+    EXPECT_EQ(find_stranger_place(strangers, "b", known, limits).value(), Ends(3));
+    strangers[3].address = "f";
+    EXPECT_EQ(find_stranger_place(strangers, "g", unknown, limits).value(), Ends(1)) << "of all";
+    limits.connections_max = 0;
+    EXPECT_EQ(find_stranger_place({}, "a", unknown, limits).error().problem, Problem::unavailable);
+}
+
+TEST(Strangers, AreCountedByTheNetworkThatOneHostMayHave) {
+    EXPECT_EQ(stranger_key(TcpPeer{"192.0.2.9"}), "192.0.2.9");
+    EXPECT_EQ(stranger_key(TcpPeer{"2001:db8:1:2:3::4"}), "2001:db8:1:2::/64");
+    EXPECT_EQ(stranger_key(TcpPeer{"2001:db8:1:2::5"}), stranger_key(TcpPeer{"2001:db8:1:2::6"}));
 }
 
 }  // namespace

@@ -61,8 +61,13 @@ TEST_F(Vsock, TellsCidAndPortAndCutsACid) {
     }
     std::thread cutter([&] {
         EXPECT_TRUE(parked.reaches(1));
-        server.cut_vsock(77);
-        server.cut_vsock(VMADDR_CID_LOCAL);
+        auto const has = [](std::uint32_t cid) {
+            return [cid](Peer const& peer, Presence const&) {
+                return std::get<VsockPeer>(peer).cid == cid;
+            };
+        };
+        server.cut(has(77));
+        server.cut(has(VMADDR_CID_LOCAL));
     });
     auto const cut = client.send(get("/keep"), 20s);
     cutter.join();

@@ -230,6 +230,44 @@ TEST(Certificates, TheHeaderDecidesWhereBothAreShown) {
     EXPECT_EQ(wrong.error().problem, Problem::unauthorized);
 }
 
+TEST(StillHolds, WhileTheSameCredentialsGiveAsMuch) {
+    RoleRules const before{.uids = {{7, Role::operator_}},
+                           .gids = {},
+                           .clients = {{"a", Role::operator_}, {"b", Role::operator_}}};
+    auto const named = shows({"a", "b"});
+    Principal const by_uid{"uid:7", Role::operator_};
+    Principal const by_name{"cert:a", Role::operator_};
+    auto rules = before;
+    auto const uid_holds = [&] { return still_holds(by_uid, user(7, 1), rules, {}, now); };
+    auto const name_holds = [&] { return still_holds(by_name, named, rules, {}, now); };
+    EXPECT_TRUE(uid_holds());
+    EXPECT_TRUE(name_holds());
+    rules.uids[7] = rules.clients["a"] = rules.clients["b"] = Role::admin;
+    EXPECT_TRUE(uid_holds()) << "more is no less";
+    EXPECT_TRUE(name_holds());
+    rules.uids[7] = rules.clients["a"] = Role::viewer;
+    EXPECT_FALSE(uid_holds());
+    EXPECT_FALSE(name_holds());
+    rules = {.uids = {}, .gids = {{1, Role::operator_}}, .clients = {{"b", Role::operator_}}};
+    EXPECT_TRUE(uid_holds()) << "by its group now";
+    EXPECT_FALSE(name_holds()) << "it is somebody else now";
+    EXPECT_FALSE(still_holds(by_name, shows({"a"}, now), before, {}, now)) << "expired";
+}
+
+TEST(StillHolds, WhileItsTokenDoes) {
+    auto const made = make_token();
+    auto store = only(made, Role::operator_, now + std::chrono::seconds(1));
+    Principal const who{"token:" + made.id, Role::operator_, {}, made.sha256};
+    http::TcpPeer const peer{"10.0.0.1"};
+    EXPECT_TRUE(still_holds(who, peer, {}, store, now));
+    EXPECT_FALSE(still_holds(who, peer, {}, store, now + std::chrono::seconds(1)));
+    EXPECT_FALSE(still_holds(who, peer, {}, Tokens{}, now)) << "revoked";
+    auto const next = make_token();
+    EXPECT_FALSE(still_holds(who, peer, {}, only(next, Role::operator_), now)) << "replaced";
+    // With root's credentials beside it: the token was what counted.
+    EXPECT_FALSE(still_holds(who, user(0, 0), {}, Tokens{}, now));
+}
+
 TEST(ResolveRoles, NamesGroupsThatAreNotThere) {
     auto const resolved = resolve_roles({{"root", Role::viewer}, {"no-such-group", Role::admin}},
                                         {{1000, Role::operator_}});

@@ -111,6 +111,27 @@ TEST_F(GateTest, WhoAsksTooOftenWaitsAndIsCounted) {
     EXPECT_LE(entries.size(), 6U) << "a row for each minute";
 }
 
+// The uid of a proxy that many clients use, and root: neither shares with its clients, and root has
+// no more than they.
+TEST_F(GateTest, RootAndTheTokensOfOneUidAreLimitedEachByItself) {
+    auto const post_by = [&](char const* who) {
+        http::Request request = http::make_request("POST", "/v1/tokens");
+        request.peer = http::UnixPeer{};
+        if (who) request.headers["authorization"] = std::string("Bearer vfm_") + who;
+        std::promise<http::Response> answer;
+        auto answered = answer.get_future();
+        handler(std::move(request),
+                [&](http::Response response) { answer.set_value(std::move(response)); });
+        return answered.get().status;
+    };
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(post_by(nullptr), 400);
+    EXPECT_EQ(post_by(nullptr), 429) << "uid:0";
+    for (auto const* who : {"viewer", "operator"}) {
+        for (int i = 0; i < 3; ++i) EXPECT_EQ(post_by(who), 403) << who;
+        EXPECT_EQ(post_by(who), 429) << who;
+    }
+}
+
 TEST_F(GateTest, AFailedAuthenticationIsLoggedAndCounted) {
     testing::internal::CaptureStderr();
     for (int i = 0; i < 300; ++i) {
