@@ -255,8 +255,8 @@ class FileReader {
 
 enum class Missing { allowed, refused };
 
-void read_file(std::string const& file, Missing missing, Config& config,
-               std::vector<Violation>& violations) {
+void read_config_file(std::string const& file, Missing missing, Config& config,
+                      std::vector<Violation>& violations) {
     std::ifstream stream(file, std::ios::binary);
     if (!stream) {
         int const error = errno;
@@ -312,9 +312,9 @@ Result<Config> load_config(ConfigPaths const& paths) {
     Config config;
     std::vector<Violation> violations;
     auto const missing = paths.named ? Missing::refused : Missing::allowed;
-    read_file(paths.file, missing, config, violations);
+    read_config_file(paths.file, missing, config, violations);
     for (auto const& file : toml_files(paths.folder, violations))
-        read_file(file, Missing::refused, config, violations);
+        read_config_file(file, Missing::refused, config, violations);
     if (violations.empty())
         for (auto& wrong : contradictions(config))
             violations.push_back({paths.file, std::move(wrong)});

@@ -7,16 +7,20 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "api/os/handle.hpp"
 #include "service/auth/token_rules.hpp"
 #include "service/event_log.hpp"
 #include "service/guest/access.hpp"
 #include "service/guest/identity.hpp"
+#include "service/host_names.hpp"
 #include "service/log.hpp"
 #include "service/routes/api.hpp"
 #include "service/routes/gate.hpp"
+#include "service/server_certificate.hpp"
 #include "vfmgr/checks/host/sriov_owners.hpp"
 #include "vfmgr/checks/host/topology_for_vm.hpp"
 #include "vfmgr/engine/audit_trail.hpp"
@@ -67,7 +71,7 @@ std::vector<Route> all_routes(Answerers const& answerers, Clock& clock) {
     return all;
 }
 
-Result<void> listen_for_api(Config const& config, http::Server& server,
+Result<void> listen_locally(UnixSettings const& unix_socket, http::Server& server,
                             http::Handler const& handler) {
     char** names = nullptr;
     int const count = sd_listen_fds_with_names(0, &names);
@@ -80,24 +84,38 @@ Result<void> listen_for_api(Config const& config, http::Server& server,
         inherited = true;
     }
     free(static_cast<void*>(names));
-    if (!inherited)
-        VFMGR_CHECK(server.listen(
-            http::UnixListen{config.unix_socket.path, config.unix_socket.group, 0660}, handler));
+    if (inherited) return {};
+    return server.listen(http::UnixListen{unix_socket.path, unix_socket.group, 0660}, handler);
+}
+
+Result<void> listen_for_api(Config const& config, std::vector<std::string> const& names,
+                            http::Server& server, http::Handler const& handler,
+                            Clock const& clock) {
+    VFMGR_CHECK(listen_locally(config.unix_socket, server, handler));
     if (!config.tls.enabled) return {};
-    auto where = tls_listen(config.tls);
-    if (where.certificate_file.empty()) {
-        where.certificate_file = config.state_dir + "/tls.crt";
-        where.key_file = config.state_dir + "/tls.key";
-        if (!std::filesystem::exists(where.certificate_file))
-            VFMGR_CHECK(http::make_self_signed(where.certificate_file, where.key_file,
-                                               {"localhost", "127.0.0.1", where.address}));
-    }
+    VFMGR_TRY(auto const where, tls_files(config, names, DaemonIs::starting, clock.now()));
     VFMGR_TRY(std::string const fingerprint, http::certificate_fingerprint(where.certificate_file));
+    VFMGR_CHECK(server.listen(where, handler));
     log(Severity::notice, "listening with TLS",
         {{"address", where.address},
          {"port", std::to_string(where.port)},
          {"fingerprint", fingerprint}});
-    return server.listen(where, handler);
+    return {};
+}
+
+// An address in a network of VMs comes and goes with it; and what listens there is the responder.
+std::vector<std::string> names_of_host(Engine const& engine, std::string const& listens_at) {
+    std::set<IpAddress> in_networks;
+    auto const desired = engine.snapshot().desired;
+    for (auto const& [name, each] : desired->networks)
+        for (auto const& rail : each.network.pfs) in_networks.insert(rail.host_address);
+    auto names = host_names(in_networks);
+    auto const address = IpAddress::parse(listens_at);
+    bool const everywhere =
+        !address || to_string(*address) == "0.0.0.0" || to_string(*address) == "::";
+    if (!everywhere && std::ranges::find(names, to_string(*address)) == names.end())
+        names.push_back(to_string(*address));
+    return names;
 }
 
 // The daemon's answers to the guest plane.
@@ -324,10 +342,11 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
         log(Severity::error, "an exception ended a connection", {{"detail", what}});
     });
     server.on_turned_away(report_turned_away(trail, clock));
-    VFMGR_CHECK(listen_for_api(
-        config, server,
+    auto const answer =
         router(engine, all_routes({engine, interop, host_checks, firmware, token_uses}, clock),
-               api_gate(config, engine, trail, token_uses, clock))));
+               api_gate(config, engine, trail, token_uses, clock));
+    VFMGR_CHECK(
+        listen_for_api(config, names_of_host(engine, config.tls.address), server, answer, clock));
     if (auto const vsock = guests.listen(server, plane.handler()); !vsock)
         log(Severity::warning, "no guest plane: VMs can't report",
             {{"detail", vsock.error().detail}, {"remedy", vsock.error().remedy}});

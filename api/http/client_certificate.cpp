@@ -75,13 +75,13 @@ std::vector<std::string> common_name(X509 const* certificate) {
     return names;
 }
 
+}  // namespace
+
 Time time_of(ASN1_TIME const* time) {
     std::tm parts{};
     if (ASN1_TIME_to_tm(time, &parts) != 1) return {};
     return std::chrono::system_clock::from_time_t(::timegm(&parts));
 }
-
-}  // namespace
 
 bool valid_certificate_name(std::string_view name) {
     auto const visible = [](char c) { return c > ' ' && c < 0x7f; };

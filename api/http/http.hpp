@@ -203,10 +203,21 @@ class Client {
 // another form, or if the token is longer than 256 bytes.
 [[nodiscard]] std::string_view bearer_token(std::string_view authorization);
 
-// Creates a self-signed ECDSA P-256 certificate for `names`; key file 0600, never overwritten.
+// Creates a self-signed ECDSA P-256 certificate for `names`; key file 0600, never overwritten. An
+// existing certificate is replaced if that is asked for, in one step.
+enum class Existing { kept, replaced };
 [[nodiscard]] Result<void> make_self_signed(std::string const& certificate_file,
                                             std::string const& key_file,
-                                            std::vector<std::string> const& names);
+                                            std::vector<std::string> const& names,
+                                            Existing existing = Existing::kept);
+// The first certificate in a PEM file.
+struct CertificateFacts {
+    std::string fingerprint;         // as certificate_fingerprint()
+    std::vector<std::string> names;  // DNS names and addresses
+    Time expires_at{};
+    bool made_here = false;  // by make_self_signed()
+};
+[[nodiscard]] Result<CertificateFacts> read_certificate(std::string const& certificate_file);
 [[nodiscard]] Result<std::string> certificate_fingerprint(std::string const& certificate_file);
 // Checks that a server can serve with this certificate and key, unless they are empty, and trust
 // these CAs.

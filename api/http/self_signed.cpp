@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 
 #include "api/http/http.hpp"
 #include "api/http/tls.hpp"
@@ -24,6 +26,7 @@ using Extension = Handle<X509_EXTENSION, X509_EXTENSION_free>;
 using Key = Handle<EVP_PKEY, EVP_PKEY_free>;
 using Memory = Handle<BIO, BIO_free>;
 
+constexpr std::string_view maker = "vfmgr";  // the organization in the certificate
 constexpr long lifetime_seconds = 10L * 365 * 24 * 3600;
 
 tl::unexpected<Error> openssl_refused(std::string detail) {
@@ -62,6 +65,40 @@ Result<void> add_extension(X509* certificate, int nid, std::string const& value)
     return {};
 }
 
+std::vector<std::string> alternative_names(X509 const* certificate) {
+    Handle<GENERAL_NAMES, GENERAL_NAMES_free> const all(static_cast<GENERAL_NAMES*>(
+        X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
+    std::vector<std::string> names;
+    for (int i = 0; i < sk_GENERAL_NAME_num(all.get()); ++i) {
+        int kind = 0;
+        auto const* const value = static_cast<ASN1_STRING const*>(
+            GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(all.get(), i), &kind));
+        if (kind != GEN_DNS && kind != GEN_IPADD) continue;
+        std::string const octets(reinterpret_cast<char const*>(ASN1_STRING_get0_data(value)),
+                                 static_cast<std::size_t>(ASN1_STRING_length(value)));
+        if (kind == GEN_DNS) {
+            names.push_back(octets);
+            continue;
+        }
+        IpAddress address;
+        address.family = octets.size() == 4 ? IpAddress::Family::v4 : IpAddress::Family::v6;
+        std::copy_n(octets.begin(), std::min(octets.size(), address.octets.size()),
+                    address.octets.begin());
+        names.push_back(to_string(address));
+    }
+    return names;
+}
+
+// An operator's own certificate has another organization.
+bool is_of_maker(X509 const* certificate) {
+    X509_NAME const* const subject = X509_get_subject_name(certificate);
+    int const at = X509_NAME_get_index_by_NID(subject, NID_organizationName, -1);
+    if (at < 0) return false;
+    auto const* const value = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at));
+    return std::string_view(reinterpret_cast<char const*>(ASN1_STRING_get0_data(value)),
+                            static_cast<std::size_t>(ASN1_STRING_length(value))) == maker;
+}
+
 Result<void> set_identity(X509* certificate, std::string const& common_name) {
     unsigned char serial[16] = {};
     auto const* text = reinterpret_cast<unsigned char const*>(common_name.c_str());
@@ -72,7 +109,7 @@ Result<void> set_identity(X509* certificate, std::string const& common_name) {
     fits = fits && number && BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate)) &&
            X509_set_version(certificate, X509_VERSION_3) == 1 &&
            X509_NAME_add_entry_by_txt(subject, "O", MBSTRING_ASC,
-                                      reinterpret_cast<unsigned char const*>("vfmgr"), -1, -1,
+                                      reinterpret_cast<unsigned char const*>(maker.data()), -1, -1,
                                       0) == 1 &&
            X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, text, -1, -1, 0) == 1 &&
            X509_set_issuer_name(certificate, subject) == 1 &&
@@ -111,8 +148,10 @@ std::string text_of(BIO* memory) {
 
 enum class Visibility : mode_t { secret = 0600, shared = 0644 };
 
-// Publishes the file whole and with its final mode, or not at all; never over an existing file.
-Result<void> publish(std::string const& path, std::string const& content, Visibility visibility) {
+// Publishes the file whole and with its final mode, or not at all.
+Result<void> publish(std::string const& path, std::string const& content, Visibility visibility,
+                     Existing existing) {
+    unsigned const over = existing == Existing::kept ? RENAME_NOREPLACE : 0;
     auto const temporary = fmt::format("{}.{}.new", path, ::getpid());
     ::unlink(temporary.c_str());
     FileDescriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
@@ -123,7 +162,7 @@ Result<void> publish(std::string const& path, std::string const& content, Visibi
         ::fchmod(fd.get(), static_cast<mode_t>(visibility)) == 0 &&
         ::write(fd.get(), content.data(), content.size()) == static_cast<ssize_t>(content.size()) &&
         ::fsync(fd.get()) == 0 &&
-        ::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0;
+        ::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), over) == 0;
     if (written) return {};
     auto refused = file_refused("write", path);
     ::unlink(temporary.c_str());
@@ -142,7 +181,7 @@ Result<Key> load_or_make_key(std::string const& key_file) {
         PEM_write_bio_PKCS8PrivateKey(pem.get(), key.get(), nullptr, nullptr, 0, nullptr,
                                       nullptr) != 1)
         return openssl_refused("can't make an ECDSA P-256 key");
-    VFMGR_CHECK(publish(key_file, text_of(pem.get()), Visibility::secret));
+    VFMGR_CHECK(publish(key_file, text_of(pem.get()), Visibility::secret, Existing::kept));
     return key;
 }
 
@@ -151,12 +190,12 @@ Result<Key> load_or_make_key(std::string const& key_file) {
 // Writes the key first, and reuses an existing key. After a crash in between, the next call creates
 // the missing certificate. A certificate without its key is an admin's mistake.
 Result<void> make_self_signed(std::string const& certificate_file, std::string const& key_file,
-                              std::vector<std::string> const& names) {
+                              std::vector<std::string> const& names, Existing existing) {
     if (names.empty())
         return fail(Problem::invalid_request, "a certificate needs at least one name",
                     "name the host as clients will call it");
     std::error_code ignored;
-    if (std::filesystem::exists(certificate_file, ignored))
+    if (existing == Existing::kept && std::filesystem::exists(certificate_file, ignored))
         return fail(Problem::conflict, fmt::format("{} exists already", certificate_file),
                     fmt::format("use it with its key {}, or move it away", key_file));
     VFMGR_TRY(Key key, load_or_make_key(key_file));
@@ -164,7 +203,17 @@ Result<void> make_self_signed(std::string const& certificate_file, std::string c
     Memory const pem(BIO_new(BIO_s_mem()));
     if (!pem || PEM_write_bio_X509(pem.get(), certificate.get()) != 1)
         return openssl_refused("can't write a certificate");
-    return publish(certificate_file, text_of(pem.get()), Visibility::shared);
+    return publish(certificate_file, text_of(pem.get()), Visibility::shared, existing);
+}
+
+Result<CertificateFacts> read_certificate(std::string const& certificate_file) {
+    VFMGR_TRY(Certificate const certificate, load_certificate(certificate_file));
+    CertificateFacts facts;
+    VFMGR_TRY(facts.fingerprint, fingerprint(certificate.get()));
+    facts.names = alternative_names(certificate.get());
+    facts.expires_at = time_of(X509_get0_notAfter(certificate.get()));
+    facts.made_here = X509_self_signed(certificate.get(), 1) == 1 && is_of_maker(certificate.get());
+    return facts;
 }
 
 }  // namespace vfmgr::http

@@ -31,15 +31,6 @@ std::string hex(unsigned char const* octets, unsigned size) {
     return text;
 }
 
-Result<std::string> fingerprint(X509 const* certificate) {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    unsigned size = 0;
-    if (X509_digest(certificate, EVP_sha256(), digest.data(), &size) != 1)
-        return fail(tls_error(Problem::internal, "OpenSSL can't compute SHA-256",
-                              "check the host's OpenSSL and its policy"));
-    return hex(digest.data(), size);
-}
-
 // Normalizes a fingerprint: "AB:CD:…", as openssl prints it, equals our "abcd…".
 std::string plain_hex(std::string_view text) {
     std::string out;
@@ -164,17 +155,31 @@ std::string verify_text(SSL const* session) {
     return result == X509_V_OK ? std::string{} : X509_verify_cert_error_string(result);
 }
 
-Result<std::string> certificate_fingerprint(std::string const& certificate_file) {
+Result<std::string> fingerprint(X509 const* certificate) {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    unsigned size = 0;
+    if (X509_digest(certificate, EVP_sha256(), digest.data(), &size) != 1)
+        return fail(tls_error(Problem::internal, "OpenSSL can't compute SHA-256",
+                              "check the host's OpenSSL and its policy"));
+    return hex(digest.data(), size);
+}
+
+Result<Certificate> load_certificate(std::string const& certificate_file) {
     ERR_clear_error();
     File const file(std::fopen(certificate_file.c_str(), "re"));
     if (!file)
         return fail(Problem::not_found, fmt::format("can't open {}", certificate_file),
                     "give a readable PEM file");
-    Certificate const certificate(PEM_read_X509(file.get(), nullptr, nullptr, nullptr));
+    Certificate certificate(PEM_read_X509(file.get(), nullptr, nullptr, nullptr));
     if (!certificate)
         return fail(tls_error(Problem::invalid_request,
                               fmt::format("{} holds no certificate", certificate_file),
                               "give a PEM file that begins with the certificate"));
+    return certificate;
+}
+
+Result<std::string> certificate_fingerprint(std::string const& certificate_file) {
+    VFMGR_TRY(Certificate const certificate, load_certificate(certificate_file));
     return fingerprint(certificate.get());
 }
 

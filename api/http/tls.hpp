@@ -24,6 +24,9 @@ using SslContext = Handle<SSL_CTX, SSL_CTX_free>;
 // nullopt: the client showed none.
 [[nodiscard]] std::optional<PeerCertificate> peer_certificate(SSL const* session);
 [[nodiscard]] std::vector<std::string> certificate_names(X509 const* certificate);
+[[nodiscard]] Time time_of(ASN1_TIME const* time);
+[[nodiscard]] Result<Certificate> load_certificate(std::string const& file);
+[[nodiscard]] Result<std::string> fingerprint(X509 const* certificate);
 // Whether `trust` accepts the certificate that the client showed; true if it showed none.
 [[nodiscard]] bool still_verifies(SSL* session, SSL_CTX* trust);
 

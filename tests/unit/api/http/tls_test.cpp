@@ -235,6 +235,25 @@ TEST(SelfSigned, KeyIsSecretAndCertificateNamesTheHost) {
     EXPECT_EQ(EVP_PKEY_get_bits(X509_get0_pubkey(read.get())), 256);
 }
 
+TEST(SelfSigned, IsReplacedIfThatIsAskedFor) {
+    Folder const folder;
+    auto const certificate = folder.file("cert.pem");
+    auto const key = folder.file("key.pem");
+    ASSERT_TRUE(make_self_signed(certificate, key, {"a", "10.0.0.1", "fd00::1"}));
+    auto const before = read_certificate(certificate).value();
+    EXPECT_EQ(before.names, (std::vector<std::string>{"a", "10.0.0.1", "fd00::1"}));
+    EXPECT_EQ(before.fingerprint, certificate_fingerprint(certificate));
+    EXPECT_TRUE(before.made_here);
+    auto const in_ten_years = std::chrono::system_clock::now() + std::chrono::hours(24 * 3650);
+    EXPECT_LT(std::chrono::abs(before.expires_at - in_ten_years), std::chrono::hours(1));
+    auto const key_before = text_of(key);
+    ASSERT_TRUE(make_self_signed(certificate, key, {"b"}, Existing::replaced));
+    EXPECT_EQ(read_certificate(certificate)->names, std::vector<std::string>{"b"});
+    EXPECT_EQ(text_of(key), key_before);
+    EXPECT_EQ(mode_of(certificate), 0644u);
+    EXPECT_TRUE(check_certificate({.certificate_file = certificate, .key_file = key}));
+}
+
 TEST(SelfSigned, NothingIsOverwritten) {
     Folder const folder;
     auto const certificate = folder.file("cert.pem");
