@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "service/attend.hpp"
 #include "service/guest/check_peer.hpp"
 #include "service/log.hpp"
 #include "service/run.hpp"
@@ -20,8 +21,7 @@ constexpr int arenas = 2;
 
 int failed(vfmgr::Error const& error) {
     vfmgr::log(vfmgr::Severity::error, error.detail, {{"remedy", error.remedy}});
-    for (auto const& violation : error.violations)
-        vfmgr::log(vfmgr::Severity::error, violation.detail, {{"at", violation.pointer}});
+    vfmgr::log_violations(error);
     return 1;
 }
 
@@ -75,6 +75,7 @@ int main(int argc, char** argv) {
     // vfmgrd has run since the host booted, and that there are no attachments.
     if (auto const marked = leave_start_mark(start_mark_file, store_file(*config)); !marked)
         return failed(marked.error());
+    block_signals();
     Bell bell;
     LibvirtHypervisor hypervisor(config->libvirt_uri, [&bell] { bell.ring(); });
     GuestSeam const guests{
@@ -83,6 +84,8 @@ int main(int argc, char** argv) {
             return server.listen(http::VsockListen{port, http::SourcePort::privileged},
                                  std::move(handler));
         }};
-    auto const served = run(*config, kernel, hypervisor, guests, bell, system_clock());
+    auto const served = run(
+        *config, [&paths] { return load_config(paths); }, kernel, hypervisor, guests, bell,
+        system_clock());
     return served ? 0 : failed(served.error());
 }

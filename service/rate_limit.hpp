@@ -21,6 +21,8 @@ template <class Who>
 class RateLimiter {
   public:
     explicit RateLimiter(RateLimit limit) : limit_(limit) {}
+    // Applies to all clients at once; a bucket keeps what it has, up to the new size.
+    void limit(RateLimit limit) { limit_ = limit; }
 
     // Takes a token. False if none is left, or if too many clients are tracked.
     [[nodiscard]] bool take(Who const& who, Deadline now) {

@@ -2,8 +2,6 @@
 #include "service/run.hpp"
 
 #include <fmt/format.h>
-#include <pthread.h>
-#include <signal.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
@@ -12,7 +10,7 @@
 #include <set>
 
 #include "api/os/handle.hpp"
-#include "service/auth/token_rules.hpp"
+#include "service/attend.hpp"
 #include "service/event_log.hpp"
 #include "service/guest/access.hpp"
 #include "service/guest/identity.hpp"
@@ -88,19 +86,20 @@ Result<void> listen_locally(UnixSettings const& unix_socket, http::Server& serve
     return server.listen(http::UnixListen{unix_socket.path, unix_socket.group, 0660}, handler);
 }
 
-Result<void> listen_for_api(Config const& config, std::vector<std::string> const& names,
-                            http::Server& server, http::Handler const& handler,
-                            Clock const& clock) {
+// Returns the fingerprint of the certificate; empty without TLS.
+Result<std::string> listen_for_api(Config const& config, std::vector<std::string> const& names,
+                                   http::Server& server, http::Handler const& handler,
+                                   Clock const& clock) {
     VFMGR_CHECK(listen_locally(config.unix_socket, server, handler));
-    if (!config.tls.enabled) return {};
+    if (!config.tls.enabled) return std::string();
     VFMGR_TRY(auto const where, tls_files(config, names, DaemonIs::starting, clock.now()));
-    VFMGR_TRY(std::string const fingerprint, http::certificate_fingerprint(where.certificate_file));
+    VFMGR_TRY(std::string fingerprint, http::certificate_fingerprint(where.certificate_file));
     VFMGR_CHECK(server.listen(where, handler));
     log(Severity::notice, "listening with TLS",
         {{"address", where.address},
          {"port", std::to_string(where.port)},
          {"fingerprint", fingerprint}});
-    return {};
+    return fingerprint;
 }
 
 // An address in a network of VMs comes and goes with it; and what listens there is the responder.
@@ -116,6 +115,14 @@ std::vector<std::string> names_of_host(Engine const& engine, std::string const& 
     if (!everywhere && std::ranges::find(names, to_string(*address)) == names.end())
         names.push_back(to_string(*address));
     return names;
+}
+
+ResolvedAccess access_at_start(Config const& config) {
+    auto access = resolve_access(config);
+    for (auto const& group : access.unknown_groups)
+        log(Severity::warning, "this host has no such group, so no user gets its role",
+            {{"group", group}});
+    return access;
 }
 
 // The daemon's answers to the guest plane.
@@ -239,56 +246,6 @@ void follow_changes(Engine& engine, Serving const& serving, Clock& clock) {
     });
 }
 
-void save_token_uses(Engine& engine, TokenUses& uses, Time now) {
-    if (auto unwritten = uses.take_unwritten(now); !unwritten.empty())
-        engine.save_token_uses(std::move(unwritten));
-}
-
-// Called once a day.
-void warn_of_ends(Engine const& engine, TokenUses const& uses, Time now) {
-    for (auto const& [sha256, published] : *engine.snapshot().tokens) {
-        auto const token = uses.with_last_use(published);
-        if (sha256 != token.sha256 || !ends_soon(token, now)) continue;
-        log(Severity::warning, "a token in use expires soon",
-            {{"token", token.id},
-             {"description", token.description},
-             {"expires_at", to_rfc3339(*token.expires_at)},
-             {"last_used_at", to_rfc3339(token.last_use->at)},
-             {"last_used_from", token.last_use->from},
-             {"remedy", "vfctl token rotate " + token.id}});
-    }
-}
-
-// Reports READY when everything is served; waits only for signals from then on.
-int wait_for_signal(Engine& engine, http::Server& server, AuditTrail& trail, TokenUses& uses,
-                    Clock& clock) {
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGINT);
-    std::uint64_t watchdog_us = 0;
-    sd_watchdog_enabled(0, &watchdog_us);
-    // Twice per watchdog period, as sd_watchdog_enabled(3) advises; every 30 s without a watchdog.
-    auto const tick_us = watchdog_us > 0 ? watchdog_us / 2 : 30'000'000;
-    timespec const tick{static_cast<time_t>(tick_us / 1'000'000),
-                        static_cast<long>(tick_us % 1'000'000) * 1000};
-    Deadline prune_at{};  // at the first tick, then once a day
-    for (;;) {
-        int const got = sigtimedwait(&signals, nullptr, &tick);
-        if (got > 0) return got;
-        // Only a control thread that makes progress feeds the watchdog.
-        engine.control().post([](auto&) { sd_notify(0, "WATCHDOG=1"); });
-        trail.write_minutes(clock.now());
-        save_token_uses(engine, uses, clock.now());
-        // Tokens and certificates end while their connections are open.
-        server.cut(http::lapsed);
-        if (clock.steady_now() < prune_at) continue;
-        prune_at = clock.steady_now() + std::chrono::hours(24);
-        engine.prune();
-        warn_of_ends(engine, uses, clock.now());
-    }
-}
-
 // Answers open requests first. An operation that still waits for a guest, or behind such an
 // operation, is cut short when this process ends; recovery ends it at the next start.
 void stop(Engine& engine, http::Server& server, AuditTrail& trail, Clock& clock) {
@@ -305,16 +262,12 @@ void stop(Engine& engine, http::Server& server, AuditTrail& trail, Clock& clock)
 
 }  // namespace
 
-Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
-                 GuestSeam const& guests, Bell& bell, Clock& clock) {
-    // Blocked here, and so in every thread created later: only wait_for_signal() takes them.
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+Result<void> run(Config const& config, LoadConfig const& load, Kernel& kernel,
+                 Hypervisor& hypervisor, GuestSeam const& guests, Bell& bell, Clock& clock) {
     VFMGR_TRY(auto control, open_control(config, clock));
     TokenUses token_uses;  // the engine's tasks refer to it
+    auto access = access_at_start(config);
+    RulesInForce rules(std::move(access.rules));
     Engine engine(
         kernel, hypervisor, std::move(control), clock,
         [](ResponderTarget const& target) { return serve::RemoteResponder(target).info(); },
@@ -342,11 +295,15 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
         log(Severity::error, "an exception ended a connection", {{"detail", what}});
     });
     server.on_turned_away(report_turned_away(trail, clock));
+    auto const names = [&engine, address = config.tls.address] {
+        return names_of_host(engine, address);
+    };
     auto const answer =
         router(engine, all_routes({engine, interop, host_checks, firmware, token_uses}, clock),
-               api_gate(config, engine, trail, token_uses, clock));
-    VFMGR_CHECK(
-        listen_for_api(config, names_of_host(engine, config.tls.address), server, answer, clock));
+               api_gate(rules, engine, trail, token_uses, clock));
+    VFMGR_TRY(auto fingerprint, listen_for_api(config, names(), server, answer, clock));
+    Reload reload({load, names, rules, server, clock},
+                  {config, std::move(access.unknown_groups), std::move(fingerprint)});
     if (auto const vsock = guests.listen(server, plane.handler()); !vsock)
         log(Severity::warning, "no guest plane: VMs can't report",
             {{"detail", vsock.error().detail}, {"remedy", vsock.error().remedy}});
@@ -357,10 +314,9 @@ Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
     server.start();
     sd_notify(0, "READY=1");
     log(Severity::notice, "ready", {{"version", VFMGR_VERSION}});
-    auto const signal = wait_for_signal(engine, server, *trail, token_uses, clock);
+    auto const signal = attend({engine, server, *trail, token_uses, reload, clock});
     sd_notify(0, "STOPPING=1");
     log(Severity::notice, "stopping", {{"signal", std::to_string(signal)}});
-    save_token_uses(engine, token_uses, Time::max());
     stop(engine, server, *trail, clock);
     return {};
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemon, from its two seams to its sockets. Returns on SIGTERM or SIGINT.
+// The daemon, from its two seams to its sockets. Returns on SIGTERM or SIGINT; reloads on SIGHUP.
 #pragma once
 
 #include <functional>
 #include <mutex>
 
-#include "service/config.hpp"
+#include "service/reload.hpp"
 #include "vfmgr/hypervisor/hypervisor.hpp"
 #include "vfmgr/kernel/kernel.hpp"
 #include "vfmgr/proof/host/responder.hpp"
@@ -48,9 +48,11 @@ class Bell {
     Time rung_at_{};
 };
 
-// Ends the process with status 0 if operations are left to recovery.
-[[nodiscard]] Result<void> run(Config const& config, Kernel& kernel, Hypervisor& hypervisor,
-                               GuestSeam const& guests, Bell& bell, Clock& clock);
+// `load` reads the configuration again, on SIGHUP. Call block_signals() before, while there is only
+// one thread. Ends the process with status 0 if operations are left to recovery.
+[[nodiscard]] Result<void> run(Config const& config, LoadConfig const& load, Kernel& kernel,
+                               Hypervisor& hypervisor, GuestSeam const& guests, Bell& bell,
+                               Clock& clock);
 
 // At boot: restores VFs and links, before libvirt runs.
 [[nodiscard]] Result<void> run_restore(Config const& config, Kernel& kernel, Clock& clock);

@@ -40,36 +40,31 @@ bool is_too_often(http::Response const& response) {
 
 }  // namespace
 
-Gate api_gate(Config const& config, Engine const& engine, std::shared_ptr<AuditTrail> const& trail,
-              TokenUses& uses, Clock& clock) {
-    auto roles = resolve_roles(config.roles.groups, config.roles.uids, config.roles.clients);
-    for (auto const& group : roles.unknown_groups)
-        log(Severity::warning, "this host has no such group, so no user gets its role",
-            {{"group", group}});
+Gate api_gate(RulesInForce const& rules, Engine const& engine,
+              std::shared_ptr<AuditTrail> const& trail, TokenUses& uses, Clock& clock) {
     // Used on the io thread only.
-    auto const limiter = [&clock](RateLimit limit) {
-        return [limiter = std::make_shared<RateLimiter<std::string>>(limit),
+    auto const limiter = [&clock](auto limit) {
+        return [limiter = std::make_shared<RateLimiter<std::string>>(limit()), limit,
                 &clock](std::string const& who) -> std::chrono::milliseconds {
             auto const now = clock.steady_now();
+            limiter->limit(limit());
             return limiter->take(who, now) ? std::chrono::milliseconds(0) : limiter->hold(who, now);
         };
     };
     Gate gate;
-    gate.authenticate = [rules = roles.rules, &engine, &uses,
-                         &clock](http::Request const& request) {
+    gate.authenticate = [&rules, &engine, &uses, &clock](http::Request const& request) {
         auto const tokens = engine.snapshot().tokens;
         auto const now = clock.now();
-        auto who = authenticate(request.peer, request.headers, rules, *tokens, now);
+        auto who = authenticate(request.peer, request.headers, rules.get()->roles, *tokens, now);
         if (who && !who->token_sha256.empty())
             uses.note(tokens->at(who->token_sha256), {now, stranger_name(request.peer)});
         return who;
     };
-    gate.still_holds = [rules = roles.rules, &engine, &clock](Principal const& who,
-                                                              http::Peer const& peer) {
-        return still_holds(who, peer, rules, *engine.snapshot().tokens, clock.now());
+    gate.still_holds = [&rules, &engine, &clock](Principal const& who, http::Peer const& peer) {
+        return still_holds(who, peer, rules.get()->roles, *engine.snapshot().tokens, clock.now());
     };
-    gate.take_change = limiter(config.changes);
-    gate.take_failure = limiter(failures);
+    gate.take_change = limiter([&rules] { return rules.get()->changes; });
+    gate.take_failure = limiter([] { return failures; });
     gate.answered = [trail, &clock](Call const& call, http::Response const& response) {
         auto entry = entry_of(call, response, clock.now());
         if (is_too_often(response)) return trail->count(entry);

@@ -3,8 +3,8 @@
 // limits its rate, logs and audits it.
 #pragma once
 
+#include "service/auth/rules_in_force.hpp"
 #include "service/auth/token_uses.hpp"
-#include "service/config.hpp"
 #include "service/routes/router.hpp"
 #include "vfmgr/engine/audit_trail.hpp"
 #include "vfmgr/engine/engine.hpp"
@@ -13,7 +13,7 @@ namespace vfmgr {
 
 // Its arguments outlive it. Its functions run on the io thread, except `answered`, which any thread
 // may call.
-[[nodiscard]] Gate api_gate(Config const& config, Engine const& engine,
+[[nodiscard]] Gate api_gate(RulesInForce const& rules, Engine const& engine,
                             std::shared_ptr<AuditTrail> const& trail, TokenUses& uses,
                             Clock& clock);
 

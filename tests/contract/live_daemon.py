@@ -7,6 +7,7 @@ import grp
 import http.client
 import json
 import os
+import signal
 import socket
 import subprocess
 import time
@@ -67,10 +68,7 @@ class Daemon:
     def __init__(self, folder, host, config="", addresses=(), words=(), program=DAEMON):
         """With `addresses` it has a network namespace of its own, whose enp1s0 has them."""
         self.folder, self.socket, self.guests = folder, folder / "api.sock", folder / "guests.sock"
-        (folder / "vfmgr.toml").write_text(
-            f'state_dir = "{folder}/state"\n[listen.unix]\npath = "{self.socket}"\n'
-            f'group = "{grp.getgrgid(os.getgid()).gr_name}"\n'
-            f'[roles.uids]\n{os.getuid()} = "admin"\n{config}')
+        self.configure(config)
         (folder / "host.json").write_text(json.dumps(host))
         self.log = (folder / "log").open("w+")
         command = [program, "--config", folder / "vfmgr.toml", "--host", folder / "host.json",
@@ -84,6 +82,27 @@ class Daemon:
                        "sh", *command]
         self.command = list(map(str, command))
         self.start()
+
+    def configure(self, config):
+        (self.folder / "vfmgr.toml").write_text(
+            f'state_dir = "{self.folder}/state"\n[listen.unix]\npath = "{self.socket}"\n'
+            f'group = "{grp.getgrgid(os.getgid()).gr_name}"\n'
+            f'[roles.uids]\n{os.getuid()} = "admin"\n{config}')
+
+    def reload(self, config=None):
+        """Returns when the daemon has reloaded this configuration, or its own again."""
+        if config is not None:
+            self.configure(config)
+        notify = self.folder / "notify"
+        notify.unlink(missing_ok=True)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as reloaded:
+            reloaded.bind(str(notify))
+            reloaded.settimeout(60)
+            self.process.send_signal(signal.SIGHUP)
+            said = reloaded.recv(100)
+            while said != b"READY=1":
+                assert said.startswith((b"RELOADING=1\nMONOTONIC_USEC=", b"WATCHDOG=1")), said
+                said = reloaded.recv(100)
 
     def start(self):
         notify = self.folder / "notify"

@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "api/types/json.hpp"
+#include "service/attend.hpp"
 #include "service/run.hpp"
 #include "tests/contract/fake_host.hpp"
 #include "vfmgr/proof/interop/rping.hpp"
@@ -121,7 +122,8 @@ std::map<std::string, std::string> options(std::vector<std::string> const& words
 
 int run_on_fakes(std::vector<std::string> const& words) {
     auto named = options(words);
-    auto const config = load_config({named["--config"], "/nonexistent", true});
+    ConfigPaths const paths{named["--config"], "/nonexistent", true};
+    auto const config = load_config(paths);
     if (!config) return failed(config.error());
     auto const described = document(named["--host"]);
     if (!described) return failed(described.error());
@@ -135,9 +137,11 @@ int run_on_fakes(std::vector<std::string> const& words) {
         if (auto const started = other.start(host, folder, port, config->limits); !started)
             return failed(started.error());
     }
+    block_signals();
     std::thread([] { let_happen(host, bell); }).detach();
-    auto const served = run(*config, host.kernel(), host.hypervisor(),
-                            guest_seam(host, named["--guests"]), bell, system_clock());
+    auto const served = run(
+        *config, [&paths] { return load_config(paths); }, host.kernel(), host.hypervisor(),
+        guest_seam(host, named["--guests"]), bell, system_clock());
     return served ? 0 : failed(served.error());
 }
 

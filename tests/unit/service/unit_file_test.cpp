@@ -38,6 +38,11 @@ TEST(Unit, GivesAStopTheTimeOfTheLongestStep) {
               last_answers_time + stop_patience + longest_kernel_step + times.grace + times.end);
 }
 
+TEST(Unit, ReloadsByTheSignalThatVfmgrdTakes) {
+    EXPECT_EQ(unit().at("Type"), "notify");
+    EXPECT_EQ(unit().at("ExecReload"), "/bin/kill -HUP $MAINPID");
+}
+
 TEST(Unit, LeavesAWorkerItsStep) {
     EXPECT_EQ(unit().at("KillMode"), "process");
     EXPECT_FALSE(unit().contains("RuntimeMaxSec"));

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "service/event_log.hpp"
+#include "service/reload.hpp"
 #include "service/routes/api.hpp"
 #include "tests/unit/vfmgr/engine/engine_bench.hpp"
 
@@ -22,6 +23,7 @@ struct GateTest : testing::Test {
     std::shared_ptr<AuditTrail> trail = std::make_shared<AuditTrail>(bench.engine.control());
     TokenUses uses;
     Config config;
+    RulesInForce rules{{}};
     http::Handler handler;
     std::string body_;
 
@@ -31,6 +33,7 @@ struct GateTest : testing::Test {
         open();
     }
     void open() {
+        rules.set(resolve_access(config).rules);
         std::vector<Route> routes;
         for (auto& more :
              {audit_routes(bench.engine), root_routes(), operation_routes(bench.engine)})
@@ -38,7 +41,7 @@ struct GateTest : testing::Test {
         for (auto& route : token_routes({bench.engine, system_clock(), uses, nouns_of(routes)}))
             routes.push_back(route);
         handler = router(bench.engine, std::move(routes),
-                         api_gate(config, bench.engine, trail, uses, system_clock()));
+                         api_gate(rules, bench.engine, trail, uses, system_clock()));
     }
     template <class T>
     static T answer_of(Query<T> const& query) {

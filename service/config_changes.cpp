@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/config_changes.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace vfmgr {
+namespace {
+
+using Values = std::map<std::string, std::string>;
+
+void add_limits(Values& values, Config const& config) {
+    auto const& limits = config.limits;
+    auto const add = [&](char const* key, auto value) {
+        values[std::string("limits.") + key] = fmt::format("{}", value);
+    };
+    add("body_bytes_max", limits.body_bytes_max);
+    add("header_bytes_max", limits.header_bytes_max);
+    add("connections_max", limits.connections_max);
+    add("connections_per_peer_max", limits.connections_per_peer_max);
+    add("read_seconds_max", limits.read_seconds_max.count());
+    add("idle_seconds_max", limits.idle_seconds_max.count());
+    add("answer_seconds_max", limits.answer_seconds_max.count());
+    add("strangers_per_peer_max", limits.strangers_per_peer_max);
+    add("first_request_seconds_max", limits.first_request_seconds_max.count());
+    add("changes_burst", config.changes.burst);
+    add("changes_per_second", config.changes.per_second);
+}
+
+Values values_of(Config const& config) {
+    auto const& [enabled, address, port, certificate, key, client_ca, client_crl] = config.tls;
+    Values values{{"state_dir", config.state_dir},
+                  {"libvirt_uri", config.libvirt_uri},
+                  {"listen.unix.path", config.unix_socket.path},
+                  {"listen.unix.group", config.unix_socket.group},
+                  {"listen.tls.enabled", enabled ? "true" : "false"},
+                  {"listen.tls.address", address},
+                  {"listen.tls.port", std::to_string(port)},
+                  {"listen.tls.certificate_file", certificate},
+                  {"listen.tls.key_file", key},
+                  {"tls.client_ca_file", client_ca},
+                  {"tls.client_crl_file", client_crl},
+                  {"guest_plane.vsock_port", std::to_string(config.guest_plane_vsock_port)},
+                  {"rdma_links.trusted_netdevs",
+                   fmt::format("[{}]", fmt::join(config.trusted_netdevs, ", "))}};
+    auto const add_roles = [&](std::string const& table, auto const& roles) {
+        for (auto const& [who, role] : roles)
+            values[fmt::format("{}.{}", table, who)] = enum_name(role);
+    };
+    add_roles("roles.groups", config.roles.groups);
+    add_roles("roles.uids", config.roles.uids);
+    add_roles("tls.clients", config.roles.clients);
+    add_limits(values, config);
+    return values;
+}
+
+}  // namespace
+
+std::vector<KeyChange> changes_between(Config const& before, Config const& after) {
+    auto const olds = values_of(before);
+    auto const news = values_of(after);
+    auto keys = olds;
+    keys.insert(news.begin(), news.end());
+    auto const value = [](Values const& values, std::string const& key) {
+        auto const found = values.find(key);
+        return found == values.end() ? std::string() : found->second;
+    };
+    std::vector<KeyChange> changes;
+    for (auto const& [key, any] : keys)
+        if (value(olds, key) != value(news, key))
+            changes.push_back({key, value(olds, key), value(news, key)});
+    return changes;
+}
+
+Config applicable(Config const& running, Config wanted) {
+    wanted.state_dir = running.state_dir;
+    wanted.libvirt_uri = running.libvirt_uri;
+    wanted.unix_socket = running.unix_socket;
+    wanted.tls.enabled = running.tls.enabled;
+    wanted.tls.address = running.tls.address;
+    wanted.tls.port = running.tls.port;
+    wanted.guest_plane_vsock_port = running.guest_plane_vsock_port;
+    wanted.trusted_netdevs = running.trusted_netdevs;
+    return wanted;
+}
+
+}  // namespace vfmgr

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/config_changes.hpp"
+
+#include <gmock/gmock.h>
+
+namespace vfmgr {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// Differs from the default in every key that vfmgr.toml(5) describes.
+Config other() {
+    Config config;
+    config.state_dir = "/srv";
+    config.libvirt_uri = "qemu:///session";
+    config.unix_socket = {"/run/x", "ops"};
+    config.tls = {true, "::", 443, "/c", "/k", "/ca", "/crl"};
+    config.guest_plane_vsock_port = 9;
+    config.roles = {{{"ops", Role::admin}}, {{1000, Role::viewer}}, {{"a", Role::operator_}}};
+    config.trusted_netdevs = {"bond0", "eno1"};
+    config.limits = {1,
+                     2,
+                     3,
+                     4,
+                     std::chrono::seconds(5),
+                     std::chrono::seconds(6),
+                     std::chrono::seconds(7),
+                     80,
+                     std::chrono::seconds(9)};
+    config.changes = {10, 11};
+    return config;
+}
+
+std::vector<std::string> keys(std::vector<KeyChange> const& changes) {
+    std::vector<std::string> keys;
+    for (auto const& change : changes) keys.push_back(change.key);
+    return keys;
+}
+
+TEST(ConfigChanges, AreFoundInEveryKey) {
+    EXPECT_THAT(changes_between(other(), other()), IsEmpty());
+    EXPECT_THAT(
+        keys(changes_between({}, other())),
+        ElementsAre("guest_plane.vsock_port", "libvirt_uri", "limits.answer_seconds_max",
+                    "limits.body_bytes_max", "limits.changes_burst", "limits.changes_per_second",
+                    "limits.connections_max", "limits.connections_per_peer_max",
+                    "limits.first_request_seconds_max", "limits.header_bytes_max",
+                    "limits.idle_seconds_max", "limits.read_seconds_max",
+                    "limits.strangers_per_peer_max", "listen.tls.address",
+                    "listen.tls.certificate_file", "listen.tls.enabled", "listen.tls.key_file",
+                    "listen.tls.port", "listen.unix.group", "listen.unix.path",
+                    "rdma_links.trusted_netdevs", "roles.groups.ops", "roles.groups.vfmgr",
+                    "roles.uids.1000", "state_dir", "tls.client_ca_file", "tls.client_crl_file",
+                    "tls.clients.a"));
+}
+
+TEST(ConfigChanges, SayWhatWasAndWhatIs) {
+    Config after;
+    after.roles.groups = {{"ops", Role::viewer}};
+    after.changes.per_second = 5;
+    EXPECT_THAT(changes_between({}, after),
+                ElementsAre(KeyChange{"limits.changes_per_second", "20", "5"},
+                            KeyChange{"roles.groups.ops", "", "viewer"},
+                            KeyChange{"roles.groups.vfmgr", "operator", ""}));
+}
+
+TEST(ConfigChanges, WhatARunningDaemonTakesIsToldApart) {
+    auto const taken = applicable({}, other());
+    EXPECT_THAT(keys(changes_between(taken, other())),
+                ElementsAre("guest_plane.vsock_port", "libvirt_uri", "listen.tls.address",
+                            "listen.tls.enabled", "listen.tls.port", "listen.unix.group",
+                            "listen.unix.path", "rdma_links.trusted_netdevs", "state_dir"));
+    EXPECT_EQ(taken.roles, other().roles);
+    EXPECT_EQ(taken.changes, other().changes);
+    EXPECT_EQ(taken.tls.client_ca_file, "/ca");
+}
+
+}  // namespace
+}  // namespace vfmgr
