@@ -75,23 +75,27 @@ Result<void> refuse_dry_run(Options const& options) {
 
 void add_global_options(CLI::App& app, Session& session) {
     auto& options = session.options;
-    auto* const socket =
-        app.add_option("--socket", options.socket, "vfmgrd's unix socket")->envname("VFMGR_SOCKET");
-    app.add_option("--url", options.url, "connect to https://host:port instead of the socket")
-        ->envname("VFMGR_URL")
-        ->excludes(socket);
-    app.add_option("--token-file", options.token_file, "file with the token, for --url")
-        ->envname("VFMGR_TOKEN_FILE");
-    app.add_option("--ca-file", options.ca_file, "PEM file with the CA of the server's certificate")
-        ->envname("VFMGR_CA_FILE");
-    app.add_option("--fingerprint", options.fingerprint,
-                   "SHA-256 fingerprint that the server's certificate must have")
-        ->envname("VFMGR_FINGERPRINT");
-    app.add_option("--client-certificate", options.client_certificate,
-                   "PEM file with a client certificate, in place of a token")
-        ->envname("VFMGR_CLIENT_CERTIFICATE");
-    app.add_option("--client-key", options.client_key, "PEM file with the key of that certificate")
-        ->envname("VFMGR_CLIENT_KEY");
+    app.add_option("--host,--url,--socket", options.host,
+                   "a context's name, unix:PATH or https://HOST:PORT (environment: VFMGR_HOST; "
+                   "default: the current context, or this host)")
+        ->type_name("HOST");
+    app.add_option("--token-file", options.credentials.token_file,
+                   "file with the token, for https (environment: VFMGR_TOKEN_FILE)")
+        ->type_name("FILE");
+    app.add_option("--ca-file", options.credentials.ca_file,
+                   "PEM file with the CA of the server's certificate (environment: VFMGR_CA_FILE)")
+        ->type_name("FILE");
+    app.add_option("--fingerprint", options.credentials.fingerprint,
+                   "SHA-256 fingerprint that the server's certificate must have (environment: "
+                   "VFMGR_FINGERPRINT)")
+        ->type_name("SHA256");
+    app.add_option("--client-certificate", options.credentials.client_certificate,
+                   "PEM file with a client certificate, in place of a token (environment: "
+                   "VFMGR_CLIENT_CERTIFICATE)")
+        ->type_name("FILE");
+    app.add_option("--client-key", options.credentials.client_key,
+                   "PEM file with the key of that certificate (environment: VFMGR_CLIENT_KEY)")
+        ->type_name("FILE");
     app.add_option_function<std::string>(
            "-o,--output",
            [&options](std::string const& text) {
@@ -136,6 +140,7 @@ int run_vfctl(std::vector<std::string> arguments) {
     add_interop_commands(app, session);
     add_operation_commands(app, session);
     add_token_commands(app, session);
+    add_context_commands(app, session);
     add_audit_command(app, session);
     add_rdma_commands(app, session);
     add_doctor_commands(app, session);

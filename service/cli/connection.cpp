@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <charconv>
@@ -25,21 +26,32 @@
 #include "api/types/rdma.hpp"
 #include "api/types/reservation.hpp"
 #include "api/types/vm_info.hpp"
+#include "service/cli/server.hpp"
+#include "service/cli/show.hpp"
 
 namespace vfmgr {
 namespace {
 
 constexpr std::uint16_t default_port = 8470;
 
-Result<http::Target> target_of(Options const& options) {
-    if (options.url.empty()) return http::UnixTarget{options.socket};
-    VFMGR_TRY(HostPort const server, parse_url(options.url));
-    return http::TlsTarget{server.host,
-                           server.port,
-                           options.ca_file,
-                           options.fingerprint,
-                           options.client_certificate,
-                           options.client_key};
+Result<http::Target> target_of(Server const& server) {
+    if (!is_remote(server))
+        return http::UnixTarget{server.address.substr(std::string_view("unix:").size())};
+    VFMGR_TRY(HostPort const place, parse_url(server.address));
+    auto const& with = server.credentials;
+    return http::TlsTarget{
+        place.host,     place.port, with.ca_file, with.fingerprint, with.client_certificate,
+        with.client_key};
+}
+
+// Whoever reads a token may do what its owner may.
+void warn_of_readers(std::string const& file, Options const& options) {
+    struct stat status{};
+    if (::stat(file.c_str(), &status) == 0 && (status.st_mode & S_IROTH) != 0)
+        print_sentence(fmt::format("every user of this machine can read the token in {}; change "
+                                   "that with: chmod o= {}",
+                                   file, file),
+                       options);
 }
 
 // A request answered with 429 changed nothing. It is repeated after Retry-After, for this long.
@@ -92,10 +104,12 @@ Result<std::string> read_token(std::string const& file) {
 }
 
 Result<Connection> Connection::open(Options const& options) {
-    VFMGR_TRY(http::Target target, target_of(options));
+    VFMGR_TRY(auto const server, server_of(options));
+    VFMGR_TRY(http::Target target, target_of(server));
     http::Client client(std::move(target));
-    if (!options.token_file.empty()) {
-        VFMGR_TRY(std::string token, read_token(options.token_file));
+    if (is_remote(server) && !server.credentials.token_file.empty()) {
+        VFMGR_TRY(std::string token, read_token(server.credentials.token_file));
+        warn_of_readers(server.credentials.token_file, options);
         client.set_bearer_token(std::move(token));
     }
     return Connection(std::move(client));

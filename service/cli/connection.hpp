@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// vfctl's connection to the API: the daemon's unix socket, or HTTPS with a token. One thread.
+// vfctl's connection to the API: the daemon's unix socket, or HTTPS with a token. server.hpp says
+// whose. One thread.
 #pragma once
 
 #include <chrono>

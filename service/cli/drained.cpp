@@ -10,6 +10,7 @@
 #include "api/types/json.hpp"
 #include "service/cli/add_command.hpp"
 #include "service/cli/connection.hpp"
+#include "service/cli/server.hpp"
 #include "service/cli/show.hpp"
 #include "vfmgr/machine/collect.hpp"
 #include "vfmgr/machine/machine.hpp"
@@ -69,14 +70,13 @@ Result<Names> left_in_store(std::string const& store, Error const& no_answer) {
 
 // Returns the VMs that have VFs, running or not. Before vfmgrd's first start of a boot it does not
 // query the default socket: that would start vfmgrd, and the VFs that it then attaches would keep
-// openibd from loading drivers. A socket or URL given by the user is queried anyway.
-Result<Names> attached(Options const& options, DrainSources const& sources) {
-    bool const named = !options.url.empty() || options.socket != Options{}.socket;
+// openibd from loading drivers. Another socket or host is queried anyway.
+Result<Names> attached(Options const& options, Server const& server, DrainSources const& sources) {
     auto const mark = read_start_mark(sources.start_mark);
-    if (mark && !*mark && !named) return Names{};
+    if (mark && !*mark && server.address == local_address) return Names{};
     auto answer = attached_by_daemon(options, sources.answer_time_max);
     if (answer || answer.error().problem == Problem::invalid_request) return answer;
-    if (options.url.empty() && mark && *mark) return left_in_store(**mark, answer.error());
+    if (!is_remote(server) && mark && *mark) return left_in_store(**mark, answer.error());
     return unseen(answer.error(), answer.error().remedy);
 }
 
@@ -103,8 +103,9 @@ Result<void> drained(Options const& options) {
 }  // namespace
 
 Result<void> require_drained(Options const& options, DrainSources const& sources) {
-    VFMGR_TRY(auto names, attached(options, sources));
-    if (options.url.empty()) {  // only its daemon knows about another host
+    VFMGR_TRY(auto const server, server_of(options));
+    VFMGR_TRY(auto names, attached(options, server, sources));
+    if (!is_remote(server)) {  // only its daemon knows about another host
         VFMGR_TRY(auto const holders, held_by_processes(sources.vfio_holders()));
         names.insert(holders.begin(), holders.end());
     }

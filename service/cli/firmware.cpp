@@ -12,6 +12,7 @@
 #include "service/cli/firmware_words.hpp"
 #include "service/cli/progress.hpp"
 #include "service/cli/resolve.hpp"
+#include "service/cli/server.hpp"
 #include "service/cli/show.hpp"
 #include "vfmgr/machine/command.hpp"
 
@@ -89,7 +90,8 @@ Result<nlohmann::json> plan_all(Connection const& connection, std::vector<std::s
 }
 
 Result<void> check_reboot(Options const& options) {
-    if (!options.url.empty() || options.no_wait)
+    VFMGR_TRY(auto const server, server_of(options));
+    if (is_remote(server) || options.no_wait)
         return fail(Problem::invalid_request,
                     options.no_wait ? "--reboot has to wait until every card has its settings"
                                     : "--reboot is for the host that vfctl runs on",

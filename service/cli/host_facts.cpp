@@ -7,6 +7,7 @@
 
 #include "service/cli/connection.hpp"
 #include "service/cli/rdma_link.hpp"
+#include "service/cli/server.hpp"
 #include "service/cli/show.hpp"
 #include "vfmgr/machine/bundle.hpp"
 #include "vfmgr/machine/collect.hpp"
@@ -39,7 +40,8 @@ Result<http::Response> ask_host(Options const& options, std::string const& path)
 bool may_collect_here(Options const& options, Error const& error) {
     bool const no_answer =
         error.problem == Problem::unavailable || error.problem == Problem::forbidden;
-    if (!options.url.empty() || !no_answer) return false;
+    auto const server = server_of(options);
+    if (!no_answer || !server || is_remote(*server)) return false;
     print_sentence(fmt::format("vfctl reads the host itself: {}", error.detail), options);
     return true;
 }

@@ -11,6 +11,7 @@
 #include "service/cli/connection.hpp"
 #include "service/cli/progress.hpp"
 #include "service/cli/rdma_link.hpp"
+#include "service/cli/server.hpp"
 #include "service/cli/show.hpp"
 
 namespace vfmgr {
@@ -119,7 +120,7 @@ void add_link_delete(CLI::App& link, Session& session) {
 }  // namespace
 
 checks::CommandFact links_of_daemon() {
-    auto const connection = Connection::open({});
+    auto const connection = Connection::open({.host = local_context});
     auto const links =
         connection ? get<ItemList<RdmaLink>>(*connection, links_path) : fail(connection.error());
     if (links) return {.out = as_csv(link_table(links->items), Headers::hidden), .err{}};

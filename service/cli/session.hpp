@@ -15,16 +15,24 @@ class App;
 
 namespace vfmgr {
 
+// How vfctl and a vfmgrd that is not reached by a unix socket authenticate; members may be empty.
+struct Credentials {
+    // Which certificate of the server to trust.
+    std::string ca_file{};
+    std::string fingerprint{};
+    // Who the client is. A token decides if there are both.
+    std::string token_file{};
+    std::string client_certificate{};  // these two are files, in PEM
+    std::string client_key{};
+    bool operator==(Credentials const&) const = default;
+};
+
 enum class Format { table, json, yaml, csv, name };
 
 struct Options {
-    std::string socket = "/run/vfmgr/vfmgr.sock";
-    std::string url;  // empty: the socket
-    std::string token_file;
-    std::string ca_file;
-    std::string fingerprint;
-    std::string client_certificate;
-    std::string client_key;
+    // As given on the command line; server_of() adds the environment and contexts.
+    std::string host{};
+    Credentials credentials{};
     Format format = Format::table;
     std::vector<std::string> columns{};  // empty: all of a table, or a page
     bool no_headers = false;
@@ -55,6 +63,7 @@ void add_vm_commands(CLI::App& app, Session& session);
 void add_attachment_commands(CLI::App& app, Session& session);
 void add_interop_commands(CLI::App& app, Session& session);
 void add_operation_commands(CLI::App& app, Session& session);
+void add_context_commands(CLI::App& app, Session& session);
 void add_audit_command(CLI::App& app, Session& session);
 void add_token_commands(CLI::App& app, Session& session);
 void add_rdma_commands(CLI::App& app, Session& session);

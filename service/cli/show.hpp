@@ -83,13 +83,19 @@ template <class T>
 }
 // The same for the list that `request` returns.
 template <class T>
-[[nodiscard]] Result<void> print_list(Options const& options, ApiRequest const& request,
+[[nodiscard]] Result<void> print_list(Connection const& connection, Options const& options,
+                                      ApiRequest const& request,
                                       Table (*table)(std::vector<T> const&)) {
-    VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const response, connection.send(request));
     if (is_document(options.format)) return print_document(response, options);
     VFMGR_TRY(auto const list, value_of<ItemList<T>>(response));
     return print(table(list.items), response.body, options);
+}
+template <class T>
+[[nodiscard]] Result<void> print_list(Options const& options, ApiRequest const& request,
+                                      Table (*table)(std::vector<T> const&)) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    return print_list<T>(connection, options, request, table);
 }
 
 }  // namespace vfmgr

@@ -40,10 +40,12 @@ std::string csv_field(std::string const& text) {
 }
 
 void add_record(std::string& out, std::vector<std::string> const& cells) {
+    std::string record;
     // "-" is for display; programs get an empty field.
     for (std::size_t i = 0; i < cells.size(); ++i)
-        out += (i > 0 ? "," : "") + (cells[i] == "-" ? std::string{} : csv_field(cells[i]));
-    out += "\r\n";
+        record += (i > 0 ? "," : "") + (cells[i] == "-" ? std::string{} : csv_field(cells[i]));
+    // Programs skip an empty line.
+    out += (record.empty() ? "\"\"" : record) + "\r\n";
 }
 
 std::string lower(std::string text) {

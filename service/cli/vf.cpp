@@ -121,7 +121,8 @@ Result<void> verifications_of_vf(Options const& options, VfName const& name) {
 Result<void> history_of_vf(Options const& options, VfName const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const vf, resolve_vf(connection, name));
-    return print_list<HistoryEvent>(options, {.path = path_of(vf) + "/history"}, history_table);
+    return print_list<HistoryEvent>(connection, options, {.path = path_of(vf) + "/history"},
+                                    history_table);
 }
 
 // Adds a command for one VF.

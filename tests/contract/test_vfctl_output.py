@@ -40,11 +40,12 @@ PRINTS = {"pf list": [], "pf show": ["enp1s0"], "pf set": [PF, "--num-vfs", "4"]
           "attachment certificate": None, "interop open": None, "interop show": None,
           "op list": [], "op show": ["ID"], "op wait": ["ID"], "audit": [],
           "token list": [], "token create": [], "rdma list": [], "rdma link list": [],
-          "rdma link show": None, "doctor": ["--rules"], "version": []}
+          "rdma link show": None, "doctor": ["--rules"], "version": [],
+          "context list": [], "context show": []}
 SILENT = {"detach", "network remove", "pool remove", "reservation release",
           "pf forget", "pf gone", "pf confirm-gone", "pf rekey", "vf lift-quarantine",
           "interop close", "token revoke", "rdma link add", "rdma link delete", "drained",
-          "support-bundle", "query"}
+          "support-bundle", "query", "context use"}
 SHOWN = [command for command, words in PRINTS.items() if words is not None]
 # Its rows have no names that another command accepts.
 NAMELESS = {"token create", "identities show", "identities set"}

@@ -15,10 +15,14 @@ def environment(folder, **more):
     return {**kept, "XDG_CONFIG_HOME": str(folder), "HOME": str(folder), **more}
 
 
-def vfctl(daemon, *words, status=0, **more):
-    """Runs vfctl on the daemon's socket; `more` is added to its environment."""
-    done = subprocess.run([VFCTL, "--socket", daemon.socket, *words], capture_output=True,
-                          text=True, timeout=120, stdin=subprocess.DEVNULL,
-                          env=environment(daemon.folder, **more))
+def run(*words, env, status=0):
+    done = subprocess.run([VFCTL, *words], capture_output=True, text=True, timeout=120,
+                          stdin=subprocess.DEVNULL, env=env)
     assert done.returncode == status, done
     return done
+
+
+def vfctl(daemon, *words, status=0, **more):
+    """Runs vfctl on the daemon's socket; `more` is added to its environment."""
+    return run("--host", f"unix:{daemon.socket}", *words, status=status,
+               env=environment(daemon.folder, **more))

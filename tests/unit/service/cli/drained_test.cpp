@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "api/http/tls.hpp"
+#include "service/cli/contexts.hpp"
 #include "service/cli/drained.hpp"
 #include "tests/unit/free_port.hpp"
 #include "tests/unit/service/cli/answering_api.hpp"
@@ -49,7 +50,7 @@ Attachment attachment(std::string const& vm) {
 class DrainedTest : public testing::Test {
   protected:
     DrainedTest() {
-        options_.socket = folder_.file("socket");
+        options_.host = "unix:" + folder_.file("socket");
         sources_.start_mark = folder_.file("run/started");
         sources_.vfio_holders = nobody;
         sources_.answer_time_max = std::chrono::seconds(1);
@@ -124,7 +125,7 @@ TEST_F(DrainedTest, AFullSocketIsNoAnswer) {
     auto const connected = [&] {
         sockaddr_un address{};
         address.sun_family = AF_UNIX;
-        options_.socket.copy(address.sun_path, sizeof address.sun_path - 1);
+        folder_.file("socket").copy(address.sun_path, sizeof address.sun_path - 1);
         return std::pair(FileDescriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)), address);
     };
     auto const [listener, address] = connected();
@@ -148,14 +149,14 @@ TEST_F(DrainedTest, HoldersThatCantBeSeenAreNoAnswer) {
 TEST_F(DrainedTest, BeforeTheFirstStartOfABootHoldersDecideAlone) {
     make_store({attachment("starts-later")});
     std::filesystem::remove(sources_.start_mark);
-    options_.socket = Options{}.socket;
+    options_.host = local_context;
     EXPECT_EQ(refusal(), "") << "the drivers are not loaded at boot";
     sources_.vfio_holders = [] { return held_by("db1"); };
     EXPECT_EQ(refusal(), "VFs are attached to db1");
 }
 
 TEST_F(DrainedTest, AMarkThatIsNotUnderstoodIsNoBoot) {
-    options_.socket = Options{}.socket;
+    options_.host = local_context;
     for (auto const* const text : {"", "\n", "vfmgr.db\n", "/a\n/b\n", "/a"}) {
         std::ofstream(sources_.start_mark) << text;
         EXPECT_THAT(refusal(), HasSubstr("it is not known")) << text;
@@ -169,7 +170,7 @@ TEST_F(DrainedTest, ANamedSocketIsAskedAlsoBeforeTheFirstStart) {
     std::filesystem::remove(sources_.start_mark);
     EXPECT_THAT(refusal(), HasSubstr("can't connect"));
     test::Api api;
-    options_.socket = api.socket();
+    options_.host = "unix:" + api.socket();
     api.on("GET /v1/attachments", 200, {{"items", {{{"vm", "shut-off"}}}}});
     EXPECT_EQ(refusal(), "VFs are attached to shut-off");
 }
@@ -177,7 +178,7 @@ TEST_F(DrainedTest, ANamedSocketIsAskedAlsoBeforeTheFirstStart) {
 TEST_F(DrainedTest, AnAnswerThatIsNoListIsNoAnswer) {
     std::filesystem::remove(sources_.start_mark);
     test::Api api;
-    options_.socket = api.socket();
+    options_.host = "unix:" + api.socket();
     api.on("GET /v1/attachments", 200, nlohmann::json::array());
     api.on("GET /v1/attachments", 200, {{"items", nullptr}});
     EXPECT_THAT(refusal(), HasSubstr("not a list of attachments"));
@@ -203,8 +204,8 @@ class DrainedFromAfar : public DrainedTest {
                 respond(answer);
             }));
         server_->start();
-        options_.url = "https://127.0.0.1:" + std::to_string(port);
-        options_.fingerprint = http::certificate_fingerprint(certificate).value();
+        options_.host = "https://127.0.0.1:" + std::to_string(port);
+        options_.credentials.fingerprint = http::certificate_fingerprint(certificate).value();
     }
     std::optional<http::Server> server_;
 };
@@ -218,7 +219,7 @@ TEST_F(DrainedFromAfar, ItsAnswerCounts) {
 
 TEST_F(DrainedFromAfar, AWrongFingerprintIsNoAnswer) {
     serve();
-    options_.fingerprint = std::string(64, 'a');
+    options_.credentials.fingerprint = std::string(64, 'a');
     EXPECT_THAT(refusal(), HasSubstr("it is not known whether a VM has a VF"));
 }
 
@@ -230,10 +231,10 @@ TEST_F(DrainedFromAfar, ConnectionsThatAreAllTakenAreNoAnswer) {
 }
 
 TEST_F(DrainedFromAfar, ADaemonThatIsDownIsNoAnswer) {
-    options_.url = "https://127.0.0.1:" + std::to_string(test::free_port());
+    options_.host = "https://127.0.0.1:" + std::to_string(test::free_port());
     EXPECT_THAT(refusal(), HasSubstr("can't connect"));
     testing::internal::CaptureStderr();
-    EXPECT_EQ(run_vfctl({"--url", options_.url, "drained"}), 4);
+    EXPECT_EQ(run_vfctl({"--host", options_.host, "drained"}), 4);
     EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("can't connect"));
 }
 

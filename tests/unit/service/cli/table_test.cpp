@@ -47,7 +47,7 @@ TEST(Table, HasTheColumnsThatAreNamed) {
     EXPECT_EQ(as_table(with_columns(two(), {"long_column", "Name"}).value(), Headers::shown),
               "LONG COLUMN  NAME\n1            a\n             bcdefg\n");
     EXPECT_EQ(as_csv(with_columns(two(), {"LONG COLUMN"}).value(), Headers::shown),
-              "long_column\r\n1\r\n\r\n");
+              "long_column\r\n1\r\n\"\"\r\n");
     EXPECT_EQ(as_names(with_columns(two(), {}).value()), as_names(two()));
     for (std::string const unknown : {"", "long", "name "}) {
         auto const refused = with_columns(two(), {"name", unknown});
