@@ -185,14 +185,17 @@ void add_settings(CLI::App& command, AttachArguments& arguments) {
     command.add_option("--mac", arguments.mac, "MAC of the VF (default: a stable one is chosen)");
     command.add_option("--vlan", arguments.vlan,
                        "ID[:QOS[:PROTO]], PROTO 802.1q or 802.1ad (default: the network's)");
-    command.add_option("--trust", arguments.trust,
-                       "on or off: let the VM change its MAC and promiscuous mode");
-    command.add_option("--spoofchk", arguments.spoofchk,
-                       "on or off: drop frames with another source MAC");
-    command.add_option("--link-state", arguments.link_state, "auto, enable or disable");
-    command.add_option("--query-rss", arguments.query_rss,
-                       "on or off: let the VM query the PF's RSS setting");
-    command.add_option("--roce", arguments.roce, "on or off; needs the NIC in switchdev mode");
+    command
+        .add_option("--trust", arguments.trust, "let the VM change its MAC and promiscuous mode")
+        ->check(on_or_off());
+    command.add_option("--spoofchk", arguments.spoofchk, "drop frames with another source MAC")
+        ->check(on_or_off());
+    command.add_option("--link-state", arguments.link_state, "state of the VF's link")
+        ->check(one_of<LinkState>());
+    command.add_option("--query-rss", arguments.query_rss, "let the VM query the PF's RSS setting")
+        ->check(on_or_off());
+    command.add_option("--roce", arguments.roce, "RoCE; needs the NIC in switchdev mode")
+        ->check(on_or_off());
     command.add_option("--node-guid", arguments.node_guid, "node GUID of the VF (InfiniBand)");
     command.add_option("--port-guid", arguments.port_guid, "port GUID of the VF (InfiniBand)");
     command.add_option("--msix-vectors", arguments.msix_vectors,
@@ -201,10 +204,22 @@ void add_settings(CLI::App& command, AttachArguments& arguments) {
     command.add_option("--max-tx-rate", arguments.max_tx_rate_mbps,
                        "highest rate in Mbit/s; 0: no limit");
     command
-        .add_option("--best-effort", arguments.best_effort,
-                    "setting that the driver may refuse, such as trust")
+        .add_option("--best-effort", arguments.best_effort, "setting that the driver may refuse")
+        ->check(one_of<VfAttribute>())
         ->expected(1)
         ->take_all();
+}
+
+void add_attach_verify(CLI::App& command, AttachArguments& arguments) {
+    command.add_flag("--verify", arguments.verify,
+                     "undo the attach unless the VM proves RDMA over the VF");
+    command.add_option("--verify-timeout", arguments.verify_timeout_seconds,
+                       "seconds to wait for the proof");
+    command.add_option("--verify-profile", arguments.verify_profile, "how much is tested")
+        ->check(one_of<Profile>());
+    command.add_option(
+        "--verify-every", arguments.verify_every_seconds,
+        "repeat the proof at this interval in seconds, at least 60 (default: never)");
 }
 
 void add_attach(CLI::App& app, Session& session) {
@@ -212,37 +227,41 @@ void add_attach(CLI::App& app, Session& session) {
         add_command(app, session, "attach", "attach a VF to a VM; --verify proves RDMA over it",
                     attach, AttachArguments{});
     command->add_option("VM", arguments.vm, "name or UUID")->required();
-    command->add_option("--pf", arguments.pf,
-                        "PCI address or netdev (default: the VF's, or the best one for the "
-                        "network, pool or reservation)");
-    command->add_option("--pool", arguments.pool, "pool that the VF is of");
-    command->add_option("--reservation", arguments.reservation,
-                        "reservation that keeps the VF until now");
-    command->add_option("--vf", arguments.vf,
-                        "number of the VF, or PF/NUMBER (default: any free one)");
-    command->add_option("--network", arguments.network,
-                        "network that the VF joins, with an address in it");
+    command
+        ->add_option("--pf", arguments.pf,
+                     "PCI address or netdev (default: the VF's, or the best one for the network, "
+                     "pool or reservation)")
+        ->type_name("PF");
+    command->add_option("--pool", arguments.pool, "pool that the VF is of")->type_name("POOL");
+    command
+        ->add_option("--reservation", arguments.reservation,
+                     "reservation that keeps the VF until now")
+        ->type_name("RESERVATION");
+    command
+        ->add_option("--vf", arguments.vf, "number of the VF, or PF/NUMBER (default: any free one)")
+        ->type_name("VF");
+    command
+        ->add_option("--network", arguments.network,
+                     "network that the VF joins, with an address in it")
+        ->type_name("NETWORK");
     command->add_option("--address", arguments.address,
                         "address of the VF in the network (default: the first free one)");
     add_settings(*command, arguments);
-    command->add_option("--persistence", arguments.persistence,
-                        "auto, live (running VM only) or config (persistent XML only)");
-    command->add_flag("--verify", arguments.verify,
-                      "undo the attach unless the VM proves RDMA over the VF");
-    command->add_option("--verify-timeout", arguments.verify_timeout_seconds,
-                        "seconds to wait for the proof");
-    command->add_option("--verify-profile", arguments.verify_profile, "quick, default or deep");
-    command->add_option(
-        "--verify-every", arguments.verify_every_seconds,
-        "repeat the proof at this interval in seconds, at least 60 (default: never)");
+    command
+        ->add_option("--persistence", arguments.persistence,
+                     "where: live (running VM only), config (persistent XML only)")
+        ->check(one_of<Persistence>());
+    add_attach_verify(*command, arguments);
     add_verbose(*command, session);
 }
 
 void add_verify_options(CLI::App& command, VerifyArguments& arguments) {
     command.add_option("--verify-timeout", arguments.timeout_seconds,
                        "seconds to wait for the proof");
-    command.add_option("--profile", arguments.profile,
-                       "quick: only proofs; default: figures, too; deep: more and longer");
+    command
+        .add_option("--profile", arguments.profile,
+                    "quick: only proofs; default: figures, too; deep: more and longer")
+        ->check(one_of<Profile>());
     auto* const responder =
         command.add_option("--responder", arguments.responder,
                            "HOST:PORT of vf-guest serve on another host (default: this host)");
@@ -250,8 +269,10 @@ void add_verify_options(CLI::App& command, VerifyArguments& arguments) {
     auto* const fingerprint =
         command.add_option("--responder-fingerprint", arguments.responder_fingerprint,
                            "SHA-256 of the responder's certificate, as vf-guest serve printed it");
-    auto* const token = command.add_option("--responder-token-file", arguments.responder_token_file,
-                                           "file with the responder's token");
+    auto* const token = command
+                            .add_option("--responder-token-file", arguments.responder_token_file,
+                                        "file with the responder's token")
+                            ->type_name("FILE");
     responder->needs(fingerprint)->needs(token);
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses values of options: one of an enum's names, a number. Pure.
+// Values of options: one of some words, such as an enum's names; a number; labels. Pure.
 #pragma once
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -31,5 +34,23 @@ template <class E>
 // Parses "KEY=VALUE", each key once; "none" alone: no labels.
 [[nodiscard]] Result<std::map<std::string, std::string>> labels_of(
     std::vector<std::string> const& texts);
+
+// For CLI11: accepts these words only. Help lists them, and completion offers them.
+[[nodiscard]] inline CLI::Validator one_of(std::vector<std::string> const& words) {
+    return {[words](std::string const& text) {
+                if (std::ranges::find(words, text) != words.end()) return std::string();
+                return fmt::format("it is one of {}, not '{}'", fmt::join(words, ", "), text);
+            },
+            fmt::format("{{{}}}", fmt::join(words, ","))};
+}
+template <class E>
+[[nodiscard]] CLI::Validator one_of() {
+    std::vector<std::string> words;
+    for (auto const& [value, text] : enum_names<E>) words.emplace_back(text);
+    return one_of(words);
+}
+[[nodiscard]] inline CLI::Validator on_or_off() {
+    return one_of({"on", "off"});
+}
 
 }  // namespace vfmgr

@@ -10,6 +10,8 @@
 
 #include "api/types/exit.hpp"
 #include "api/types/text.hpp"
+#include "service/cli/choice.hpp"
+#include "service/cli/complete.hpp"
 #include "service/cli/session.hpp"
 #include "service/cli/table.hpp"
 
@@ -99,13 +101,12 @@ void add_global_options(CLI::App& app, Session& session) {
     app.add_option_function<std::string>(
            "-o,--output",
            [&options](std::string const& text) {
-               auto const format = enum_value<Format>(text);
-               if (!format) throw CLI::ValidationError("-o", "is one of " + enum_choices<Format>());
-               options.format = *format;
+               options.format = enum_value<Format>(text).value_or(Format::table);
            },
-           "output format: table, json (the API's own answer), yaml (the same), csv, or name (what "
-           "other commands accept)")
-        ->type_name("FORMAT");
+           "output format; json is the API's own answer, yaml the same, name what other commands "
+           "accept")
+        ->type_name("FORMAT")
+        ->check(one_of<Format>());
     app.add_flag_callback(
         "-j,--json", [&options] { options.format = Format::json; }, "same as -o json");
     app.add_option_function<std::string>(
@@ -121,9 +122,7 @@ void add_global_options(CLI::App& app, Session& session) {
     app.add_flag("-q,--quiet", options.quiet, "print no progress and no messages except errors");
 }
 
-int run_vfctl(std::vector<std::string> arguments) {
-    Session session;
-    CLI::App app("Attaches SR-IOV virtual functions to virtual machines.", "vfctl");
+void add_all(CLI::App& app, Session& session) {
     app.footer(exit_codes());
     app.require_subcommand(1);
     app.set_version_flag("--version", "vfctl " VFMGR_VERSION);
@@ -146,6 +145,15 @@ int run_vfctl(std::vector<std::string> arguments) {
     add_doctor_commands(app, session);
     add_drained_command(app, session);
     add_query_commands(app, session);
+}
+
+int run_vfctl(std::vector<std::string> arguments) {
+    Session session;
+    CLI::App app("Attaches SR-IOV virtual functions to virtual machines.", "vfctl");
+    add_all(app, session);
+    // Not a command of the tree: its words are no options of its own.
+    if (!arguments.empty() && arguments.front() == "__complete")
+        return complete(app, session, {arguments.begin() + 1, arguments.end()});
     try {
         std::reverse(arguments.begin(), arguments.end());  // CLI11 takes a vector in reverse
         app.parse(std::move(arguments));

@@ -54,9 +54,6 @@ void warn_of_readers(std::string const& file, Options const& options) {
                        options);
 }
 
-// A request answered with 429 changed nothing. It is repeated after Retry-After, for this long.
-constexpr std::chrono::seconds patience{60};
-
 std::optional<std::chrono::seconds> pause_of(http::Response const& response) {
     if (response.status != 429) return std::nullopt;
     auto const header = response.headers.find("retry-after");
@@ -122,7 +119,7 @@ Result<http::Response> Connection::exchange(ApiRequest const& request) const {
     message.query = request.query;
     message.headers = request.headers;
     message.body = request.body;
-    auto const until = std::chrono::steady_clock::now() + patience;
+    auto const until = std::chrono::steady_clock::now() + request.patience;
     for (;;) {
         VFMGR_TRY(http::Response response, client_.send(message, request.timeout));
         auto const pause = pause_of(response);

@@ -21,6 +21,8 @@ struct ApiRequest {
     std::map<std::string, std::string> headers{};
     std::string body{};
     std::chrono::seconds timeout{60};
+    // An answer of 429 changed nothing: the request is repeated after Retry-After, for this long.
+    std::chrono::seconds patience{60};
 };
 
 class Connection {

@@ -128,8 +128,10 @@ void add_doctor_commands(CLI::App& app, Session& session) {
     auto const [command, arguments] = add_command(
         app, session, "doctor", "check whether this host is ready, and show the remedies", doctor,
         DoctorArguments{});
-    command->add_option("--symptom", arguments.symptom,
-                        "show only checks that may explain this symptom, up to the cause");
+    command
+        ->add_option("--symptom", arguments.symptom,
+                     "show only checks that may explain this symptom, up to the cause")
+        ->type_name("SYMPTOM");
     add_source_options(*command, arguments.source);
     command->add_flag("--all", arguments.all, "show the checks that pass, too");
     command->add_flag("--rules", arguments.rules,

@@ -21,7 +21,8 @@ constexpr std::chrono::seconds collect_time_max{60};
 
 void add_source_options(CLI::App& command, FactsSource& source) {
     auto* const from =
-        command.add_option("--from", source.from, "read this support bundle instead of the host");
+        command.add_option("--from", source.from, "read this support bundle instead of the host")
+            ->type_name("FILE");
     command.add_flag("--local", source.local, "read the host directly, without the daemon")
         ->excludes(from);
 }

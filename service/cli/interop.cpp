@@ -78,7 +78,8 @@ void add_interop_commands(CLI::App& app, Session& session) {
                      "how long to serve them, at most 3600 (default: 600)");
     open->add_option("--test", arguments.test,
                      "one_sided (ib_write_bw, ib_read_bw, ib_read_lat; the default), send "
-                     "(ib_send_bw), send_echo (ib_send_lat), write_echo (ib_write_lat)");
+                     "(ib_send_bw), send_echo (ib_send_lat), write_echo (ib_write_lat)")
+        ->check(one_of<InteropTest>());
     open->add_option("--message-bytes", arguments.message_bytes,
                      "length of the longest message; for write_echo, of each message");
     add_named(*interop, session, "show",

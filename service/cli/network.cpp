@@ -5,6 +5,7 @@
 
 #include "api/types/json.hpp"
 #include "service/cli/add_command.hpp"
+#include "service/cli/choice.hpp"
 #include "service/cli/connection.hpp"
 #include "service/cli/edit_until_written.hpp"
 #include "service/cli/network_edit.hpp"
@@ -128,23 +129,25 @@ Result<void> remove_network(Options const& options, std::string const& name) {
 void add_network_set(CLI::App& network, Session& session) {
     auto const [command, name, arguments] =
         add_named(network, session, "set", "make a network, or change it",
-                  {"NAME", "1 to 32 of a-z, 0-9 and '-'"}, set_network, NetworkSetArguments{});
+                  {"NETWORK", "1 to 32 of a-z, 0-9 and '-'"}, set_network, NetworkSetArguments{});
     auto* const file =
-        command->add_option("-f,--file", arguments.file,
-                            "read the whole network as JSON from FILE; - for standard input");
+        command
+            ->add_option("-f,--file", arguments.file,
+                         "read the whole network as JSON from FILE; - for standard input")
+            ->type_name("FILE");
     auto const add = [&, command = command](char const* option, std::string& into,
                                             char const* help) {
-        command->add_option(option, into, help)->excludes(file);
+        return command->add_option(option, into, help)->excludes(file);
     };
     auto const add_all = [&, command = command](char const* option, std::vector<std::string>& into,
                                                 char const* help) {
-        command->add_option(option, into, help)->excludes(file)->expected(1)->take_all();
+        return command->add_option(option, into, help)->excludes(file)->expected(1)->take_all();
     };
     auto& edit = arguments.edit;
     add("--prefix", edit.prefix, "subnet, such as 192.168.100.0/24");
     add("--vlan", edit.vlan, "VLAN ID; none: untagged");
     add("--mtu", edit.mtu, "bytes, 1280 to 9216");
-    add("--rdma", edit.rdma, "auto, rxe or none");
+    add("--rdma", edit.rdma, "how the host takes part")->check(one_of<RdmaMode>());
     add("--dscp", edit.dscp, "DSCP of RoCE packets, 0 to 63; none: best effort");
     add_all("--range", edit.ranges,
             "addresses to choose from for VMs, FIRST-LAST; replaces all ranges; none: all of the "
@@ -162,7 +165,7 @@ void add_network_commands(CLI::App& app, Session& session) {
                 [](Options const& options) {
                     return print_list<Network>(options, {.path = networks_path}, network_table);
                 });
-    Named const by_name{"NAME", "name of the network"};
+    Named const by_name{"NETWORK", "name of the network"};
     add_named(*network, session, "show", "show one network", by_name, show_network);
     add_network_set(*network, session);
     add_named(*network, session, "remove", "remove a network that no attachment uses", by_name,

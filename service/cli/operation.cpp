@@ -30,7 +30,7 @@ Result<void> wait_for_operation(Options const& options, std::string const& id) {
 void add_operation_commands(CLI::App& app, Session& session) {
     auto* const op = add_group(app, "op", "show running and finished operations");
     add_command(*op, session, "list", "list the operations of the last 30 days", list_operations);
-    Named const id{"ID", "ID of the operation"};
+    Named const id{"OPERATION", "ID of the operation"};
     add_named(*op, session, "show", "show one operation with its steps", id, show_operation);
     add_named(*op, session, "wait", "wait until an operation has ended", id, wait_for_operation);
 }

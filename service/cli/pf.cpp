@@ -144,10 +144,15 @@ void add_set(CLI::App& pf, Session& session) {
     auto const [command, arguments] =
         add_command(pf, session, "set", "change the configuration of a PF", set_pf, SetArguments{});
     command->add_option("PF", arguments.pf, "PCI address or netdev")->required();
-    auto* const file = command->add_option(
-        "-f,--file", arguments.file, "read the whole spec as JSON from FILE; - for standard input");
+    auto* const file = command
+                           ->add_option("-f,--file", arguments.file,
+                                        "read the whole spec as JSON from FILE; - for standard "
+                                        "input")
+                           ->type_name("FILE");
     command->add_option("--num-vfs", arguments.num_vfs, "number of VFs")->excludes(file);
-    command->add_option("--mode", arguments.mode, "observe, manage or enforce")->excludes(file);
+    command->add_option("--mode", arguments.mode, "how much is changed")
+        ->check(one_of<PfMode>())
+        ->excludes(file);
     command
         ->add_option("--vf-driver", arguments.vf_driver,
                      "driver for unused VFs; none: new VFs get no driver")

@@ -169,31 +169,35 @@ Result<void> remove_pool(Options const& options, std::string const& name) {
 void add_pool_set(CLI::App& pool, Session& session) {
     auto const [command, name, arguments] =
         add_named(pool, session, "set", "make a pool, or change it",
-                  {"NAME", "1 to 32 of a-z, 0-9 and '-'"}, set_pool, PoolSetArguments{});
-    auto* const file = command->add_option(
-        "-f,--file", arguments.file, "read the whole pool as JSON from FILE; - for standard input");
+                  {"POOL", "1 to 32 of a-z, 0-9 and '-'"}, set_pool, PoolSetArguments{});
+    auto* const file =
+        command
+            ->add_option("-f,--file", arguments.file,
+                         "read the whole pool as JSON from FILE; - for standard input")
+            ->type_name("FILE");
     auto const add = [file, command = command](char const* option, auto& into, char const* help) {
-        command->add_option(option, into, help)->excludes(file);
+        return command->add_option(option, into, help)->excludes(file);
     };
     auto const add_all = [file, command = command](char const* option, auto& into,
                                                    char const* help) {
-        command->add_option(option, into, help)->excludes(file)->expected(1)->take_all();
+        return command->add_option(option, into, help)->excludes(file)->expected(1)->take_all();
     };
     add_all("--pf", arguments.pfs, "a PF, or some of its VFs: enp1s0, 0000:01:00.0/0-3");
     add_all("--driver", arguments.drivers, "the PF's driver");
     add_all("--device", arguments.devices, "the PF's VENDOR:DEVICE, such as 15b3:101d");
     add_all("--numa-node", arguments.numa_nodes, "the PF's NUMA node");
-    add_all("--link-layer", arguments.link_layers, "ethernet or infiniband");
+    add_all("--link-layer", arguments.link_layers, "of the PF")->check(one_of<LinkLayer>());
     add_all("--pcie-root", arguments.pcie_roots, "what the PF is below, such as pci0000:3a");
     add_all("--label", arguments.labels, "KEY=VALUE, a label of the PF (vfctl pf set --label)");
-    add("--has-rdma", arguments.rdma, "on: PFs with an RDMA device; off: those without");
-    add("--network", arguments.network, "default: the VF's network");
-    add("--trust", arguments.trust, "default: on or off");
-    add("--spoofchk", arguments.spoofchk, "default: on or off");
+    add("--has-rdma", arguments.rdma, "on: PFs with an RDMA device; off: those without")
+        ->check(on_or_off());
+    add("--network", arguments.network, "default: the VF's network")->type_name("NETWORK");
+    add("--trust", arguments.trust, "default")->check(on_or_off());
+    add("--spoofchk", arguments.spoofchk, "default")->check(on_or_off());
     add("--min-tx-rate", arguments.min_tx_rate, "default: Mbit/s");
     add("--max-tx-rate", arguments.max_tx_rate, "default: Mbit/s; 0: no limit");
-    add("--verify", arguments.verify, "default: none, background or required");
-    add("--verify-profile", arguments.verify_profile, "default: quick, default or deep");
+    add("--verify", arguments.verify, "default")->check(one_of<VerifyMode>());
+    add("--verify-profile", arguments.verify_profile, "default")->check(one_of<Profile>());
 }
 
 Table identity_table(Identities const& identities) {
@@ -259,7 +263,7 @@ void add_pool_commands(CLI::App& app, Session& session) {
     add_command(*pool, session, "list", "list the pools of the host", [](Options const& options) {
         return print_list<Pool>(options, {.path = pools_path}, pool_table);
     });
-    Named const by_name{"NAME", "name of the pool"};
+    Named const by_name{"POOL", "name of the pool"};
     add_named(*pool, session, "show", "show one pool", by_name, show_pool);
     add_pool_set(*pool, session);
     add_named(*pool, session, "remove", "remove a pool that no reservation uses", by_name,

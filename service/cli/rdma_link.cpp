@@ -8,6 +8,7 @@
 
 #include "api/types/rdma.hpp"
 #include "service/cli/add_command.hpp"
+#include "service/cli/choice.hpp"
 #include "service/cli/connection.hpp"
 #include "service/cli/progress.hpp"
 #include "service/cli/rdma_link.hpp"
@@ -99,13 +100,13 @@ void add_link_add(CLI::App& link, Session& session) {
         ->required();
     command->add_option("type", arguments.type_word, "the word type")
         ->required()
-        ->check(CLI::IsMember({"type"}));
+        ->check(one_of({"type"}));
     command->add_option("TYPE", arguments.type, "rxe or siw")
         ->required()
-        ->check(CLI::IsMember({"rxe", "siw"}));
+        ->check(one_of({"rxe", "siw"}));
     command->add_option("netdev", arguments.netdev_word, "the word netdev")
         ->required()
-        ->check(CLI::IsMember({"netdev"}));
+        ->check(one_of({"netdev"}));
     command->add_option("DEV", arguments.netdev, "a trusted network device, such as bond0")
         ->required();
 }

@@ -7,6 +7,7 @@
 
 #include "api/types/json.hpp"
 #include "service/cli/add_command.hpp"
+#include "service/cli/choice.hpp"
 #include "service/cli/connection.hpp"
 #include "service/cli/progress.hpp"
 #include "service/cli/show.hpp"
@@ -83,13 +84,14 @@ void add_reservation_commands(CLI::App& app, Session& session) {
                     return print_list<Reservation>(options, {.path = reservations_path},
                                                    reservation_table);
                 });
-    Named const by_name{"NAME", "name of the reservation"};
+    Named const by_name{"RESERVATION", "name of the reservation"};
     add_named(*reservation, session, "show", "show one reservation", by_name, show_reservation);
     auto const [command, name, arguments] =
         add_named(*reservation, session, "make", "keep VFs, or others for another time",
-                  {"NAME", "1 to 32 of a-z, 0-9 and '-'"}, make, ReservationArguments{});
-    command->add_option("--pool", arguments.pool, "of this pool");
-    command->add_option("--network", arguments.network, "on PFs that carry this network");
+                  {"RESERVATION", "1 to 32 of a-z, 0-9 and '-'"}, make, ReservationArguments{});
+    command->add_option("--pool", arguments.pool, "of this pool")->type_name("POOL");
+    command->add_option("--network", arguments.network, "on PFs that carry this network")
+        ->type_name("NETWORK");
     command->add_option("--count", arguments.count, "number of VFs, 1 to 128");
     command->add_flag("--distinct-pfs", arguments.distinct_pfs, "each VF on a PF of its own");
     command->add_option("--seconds", arguments.seconds, "for this time, 10 to 604800");

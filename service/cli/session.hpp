@@ -50,6 +50,8 @@ struct Session {
 // For writes that the API can't plan without executing them.
 [[nodiscard]] Result<void> refuse_dry_run(Options const& options);
 
+// Adds everything to the tree.
+void add_all(CLI::App& app, Session& session);
 // Each adds its commands to the tree. `session` outlives the tree.
 void add_global_options(CLI::App& app, Session& session);
 void add_pf_commands(CLI::App& app, Session& session);

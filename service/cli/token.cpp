@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "service/cli/add_command.hpp"
+#include "service/cli/choice.hpp"
 #include "service/cli/connection.hpp"
 #include "service/cli/show.hpp"
 
@@ -120,7 +121,8 @@ void add_token_commands(CLI::App& app, Session& session) {
     auto* const token = add_group(app, "token", "manage tokens for the API over TLS");
     auto const [create_command, arguments] =
         add_command(*token, session, "create", "create a token", create, CreateArguments{});
-    create_command->add_option("--role", arguments.role, "viewer, operator or admin");
+    create_command->add_option("--role", arguments.role, "what its owner may do")
+        ->check(one_of<Role>());
     create_command->add_option("--description,--name", arguments.description,
                                "whom or what the token is for");
     create_command->add_option("--scope", arguments.scopes,
@@ -137,10 +139,10 @@ void add_token_commands(CLI::App& app, Session& session) {
     add_command(*token, session, "list", "list all tokens, without their secrets", list_tokens);
     auto const [rotate_command, id, grace] =
         add_named(*token, session, "rotate", "give a token another secret",
-                  {"ID", "ID of the token"}, rotate, std::uint32_t{0});
+                  {"TOKEN", "ID of the token"}, rotate, std::uint32_t{0});
     rotate_command->add_option("--grace", grace,
                                "seconds for which its present secret stays valid (default: 0)");
-    add_named(*token, session, "revoke", "revoke a token", {"ID", "ID of the token"}, revoke);
+    add_named(*token, session, "revoke", "revoke a token", {"TOKEN", "ID of the token"}, revoke);
 }
 
 }  // namespace vfmgr

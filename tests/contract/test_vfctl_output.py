@@ -39,7 +39,8 @@ PRINTS = {"pf list": [], "pf show": ["enp1s0"], "pf set": [PF, "--num-vfs", "4"]
           "attachment list": [], "attachment show": ["vm1"], "attachment verifications": ["vm1"],
           "attachment certificate": None, "interop open": None, "interop show": None,
           "op list": [], "op show": ["ID"], "op wait": ["ID"], "audit": [],
-          "token list": [], "token create": [], "rdma list": [], "rdma link list": [],
+          "token list": [], "token create": [], "token rotate": None,
+          "rdma list": [], "rdma link list": [],
           "rdma link show": None, "doctor": ["--rules"], "version": [],
           "context list": [], "context show": []}
 SILENT = {"detach", "network remove", "pool remove", "reservation release",

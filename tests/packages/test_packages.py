@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vf-guest's packages, from VFMGR_PACKAGES: they install and start everywhere."""
+"""The packages in VFMGR_PACKAGES: vf-guest's install and start everywhere."""
 
 import os
 import re
@@ -73,6 +73,12 @@ def test_it_holds_the_same_and_starts_anywhere(unpack, tmp_path):
     program = top / "bin/vf-guest"
     assert re.fullmatch(r"vf-guest \d+\.\d+\.\d+\n", run(program, "version").decode())
     assert obstacles(run("objdump", "-p", program).decode(), program.stat().st_size) == []
+
+
+def test_the_cli_completes_in_three_shells(tmp_path):
+    run("dpkg-deb", "-x", only("vfmgr-cli_*.deb"), tmp_path)
+    assert {"share/bash-completion/completions/vfctl", "share/zsh/vendor-completions/_vfctl",
+            "share/fish/vendor_completions.d/vfctl.fish"} <= files_below(tmp_path / "usr")
 
 
 def test_the_rpm_names_its_dependencies_by_soname():
