@@ -17,11 +17,12 @@ enum class Exit {
     not_permitted,
     unreachable,
     timed_out,
+    differs,
     interrupted = 130  // 128 + SIGINT, as in shells
 };
 
 // The list of --help and of the man page.
-inline constexpr std::array<std::pair<Exit, std::string_view>, 9> exit_meanings = {
+inline constexpr std::array<std::pair<Exit, std::string_view>, 10> exit_meanings = {
     {{Exit::done, "done"},
      {Exit::failed, "failed"},
      {Exit::usage, "wrong usage"},
@@ -30,6 +31,7 @@ inline constexpr std::array<std::pair<Exit, std::string_view>, 9> exit_meanings 
      {Exit::not_permitted, "not permitted"},
      {Exit::unreachable, "the daemon does not answer, or can't serve the request now"},
      {Exit::timed_out, "timed out, or still running"},
+     {Exit::differs, "diff found differences"},
      {Exit::interrupted, "interrupted; an operation continues"}}};
 
 }  // namespace vfmgr

@@ -45,6 +45,7 @@ void fields(F& f, V& dry_run) {
     f.maybe("attachment", dry_run.attachment);
 }
 
+template struct Json<PlanView>;
 template struct Json<DryRun>;
 template struct Json<Operation>;
 

@@ -27,7 +27,8 @@ enum class OperationKind {
     remove_rdma_link,
     end_gone_pf,
     confirm_gone_pf,
-    rekey_pf
+    rekey_pf,
+    apply
 };
 
 enum class OperationState { queued, running, succeeded, failed };
@@ -78,6 +79,7 @@ struct DryRun {
     std::optional<Attachment> attachment;  // as it would be
 };
 
+extern template struct Json<PlanView>;
 extern template struct Json<DryRun>;
 extern template struct Json<Operation>;
 

@@ -73,6 +73,7 @@ enum class SoftRdmaType { rxe, siw };
 struct RdmaLinkSpec {
     SoftRdmaType type = SoftRdmaType::rxe;
     std::string ifname;
+    bool operator==(RdmaLinkSpec const&) const = default;
 };
 struct SoftRdmaLink {
     std::string name;  // the RDMA device's

@@ -80,6 +80,12 @@ std::string escaped(std::string_view text, Shown as) {
     return out;
 }
 
+std::uint64_t stable_hash(std::string_view text) {
+    std::uint64_t hash = 0xcbf29ce484222325ULL;
+    for (char const c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+    return hash;
+}
+
 bool valid_utf8(std::string_view text) {
     while (!text.empty()) {
         auto const character = first_of(text);

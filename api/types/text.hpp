@@ -90,6 +90,10 @@ enum class Shown {
 // Counts code points, as JSON Schema's maxLength does.
 [[nodiscard]] std::size_t characters_in(std::string_view utf8);
 
+// Returns a hash that is the same on every build and machine, which std::hash is not: FNV-1a, 64
+// bits. It is not strong: who chooses the text can make two with the same hash.
+[[nodiscard]] std::uint64_t stable_hash(std::string_view text);
+
 // Fails if any write to standard output has failed.
 [[nodiscard]] Result<void> flush_output();
 

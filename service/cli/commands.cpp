@@ -128,6 +128,7 @@ void add_all(CLI::App& app, Session& session) {
     app.set_version_flag("--version", "vfctl " VFMGR_VERSION);
     add_global_options(app, session);
     add_pf_commands(app, session);
+    add_desired_commands(app, session);
     add_firmware_commands(app, session);
     add_network_commands(app, session);
     add_pool_commands(app, session);

@@ -55,6 +55,7 @@ void add_all(CLI::App& app, Session& session);
 // Each adds its commands to the tree. `session` outlives the tree.
 void add_global_options(CLI::App& app, Session& session);
 void add_pf_commands(CLI::App& app, Session& session);
+void add_desired_commands(CLI::App& app, Session& session);
 void add_firmware_commands(CLI::App& app, Session& session);
 void add_network_commands(CLI::App& app, Session& session);
 void add_pool_commands(CLI::App& app, Session& session);

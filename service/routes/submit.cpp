@@ -57,8 +57,10 @@ Result<http::Response> answered(Call const& call, Change const& change, Answer c
     if (!answer.plan) return change.nothing(call, now);
     nlohmann::json body{{"plan", *answer.plan}};
     if (answer.attachment) body["attachment"] = *answer.attachment;
+    bool const whole = std::holds_alternative<ReplaceDesired>(change.command);
+    if (whole) body["changes"] = answer.changes;
     auto response = json_response(200, body);
-    bool const replaces = std::holds_alternative<ReplacePfSpec>(change.command) ||
+    bool const replaces = whole || std::holds_alternative<ReplacePfSpec>(change.command) ||
                           std::holds_alternative<PutNetwork>(change.command) ||
                           std::holds_alternative<PutPool>(change.command) ||
                           std::holds_alternative<PutIdentities>(change.command) ||

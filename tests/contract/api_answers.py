@@ -5,9 +5,8 @@ An answer that comes from a parameter or a role of the document is the same for 
 is in Api.provoke(). A single operation's own answer is in a method named after both: attach_404().
 """
 
-import json
-
-from described import API
+from described import example
+from desired_answers import DESIRED_RULES, DesiredAnswers, desired
 from live_daemon import until
 from network_answers import (NETWORK, NETWORK_RULES, PF, POOL, SPARE, NetworkAnswers,
                              set_up_networks)
@@ -20,10 +19,6 @@ NETDEV = {"ethernet": True, "loopback": False, "up": True, "controller": None, "
           "pci": None}
 SLOTS_TRIED_MAX = 200
 REQUESTS_TRIED_MAX = 5000
-
-
-def example(name):
-    return json.loads((API / f"examples/{name}.json").read_text())
 
 
 def card():
@@ -52,6 +47,7 @@ LIMITS = "[limits]\nchanges_burst = 2000\nchanges_per_second = 5\n"
 # Accepted bodies. Those that others are generated from have a value for every member.
 BODIES = {"replacePfSpec": SPEC, "replaceNetwork": NETWORK,
           "replacePool": POOL, "reserve": {"pool": "fast"}, "replaceIdentities": {},
+          "replaceDesired": {},
           "attach": {"vm": "vm1", "pf": PF}, "verify": {},
           "changeFirmware": {"settings": {"NUM_OF_VFS": 4}}, "openInterop": {},
           "addRdmaLink": {"type": "rxe", "ifname": "eno2"}, "createToken": {"role": "viewer"},
@@ -61,6 +57,7 @@ WHOLE = {"replacePfSpec": {**SPEC, "vf_driver": "igbvf"},
          "replacePool": {**example("pool"), "name": "fast"},
          "reserve": {**example("reservation_spec"), "pool": "fast", "count": 1},
          "replaceIdentities": example("identities"),
+         "replaceDesired": desired(SPEC),
          "attach": {**example("attachment_spec-all"), "pf": PF},
          "verify": example("verify_request-responder"),
          "changeFirmware": {"settings": {"SRIOV_EN": True, "NUM_OF_VFS": 4, "LINK_TYPE_P1": "IB",
@@ -70,7 +67,7 @@ WHOLE = {"replacePfSpec": {**SPEC, "vf_driver": "igbvf"},
          "rekeyPf": example("rekey_request")}
 
 # Rules that the server has and the schema lacks, at the path that is changed.
-RULES = {**NETWORK_RULES,
+RULES = {**NETWORK_RULES, **DESIRED_RULES,
          "attach": {"pf": "a VF needs one",
                     "settings/min_tx_rate_mbps": "is not above the maximum"},
          "createToken": {"scopes": "are nouns", "scopes/0": "is a noun",
@@ -82,7 +79,7 @@ def set_up(daemon):
     daemon.do("PUT", f"/v1/pfs/{PF}/spec", SPEC)
 
 
-class Api(NetworkAnswers):
+class Api(NetworkAnswers, DesiredAnswers):
     def __init__(self, asker, daemon):
         self.asker, self.daemon, self.who = asker, daemon, {}
         self.operations = asker.document.operations

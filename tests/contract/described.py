@@ -12,6 +12,10 @@ API = Path(__file__).resolve().parent.parent.parent / "api"
 METHODS = ("get", "put", "post", "delete", "patch")
 
 
+def example(name):
+    return json.loads((API / f"examples/{name}.json").read_text())
+
+
 class Operation:
     def __init__(self, document, method, path, item, described):
         self.id, self.method, self.path = described["operationId"], method.upper(), path

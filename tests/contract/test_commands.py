@@ -81,7 +81,7 @@ def test_man_page_has_the_exit_codes_of_the_help():
     codes = re.findall(r"^  (\d+) +(.+)$", shown.split("Exit codes", 1)[1], re.MULTILINE)
     page = (ROOT / "deploy/man/vfctl.1").read_text().split(".SH EXIT STATUS", 1)[1]
     assert re.findall(r"^\.B (\d+)\n(.+)$", page.split(".SH", 1)[0], re.MULTILINE) == codes
-    assert [code for code, _ in codes] == [*map(str, range(8)), "130"]
+    assert [code for code, _ in codes] == [*map(str, range(9)), "130"]
 
 
 def test_completion_offers_what_there_is(programs):

@@ -41,9 +41,10 @@ PRINTS = {"pf list": [], "pf show": ["enp1s0"], "pf set": [PF, "--num-vfs", "4"]
           "op list": [], "op show": ["ID"], "op wait": ["ID"], "audit": [],
           "token list": [], "token create": [], "token rotate": None,
           "rdma list": [], "rdma link list": [],
+          "export": None, "diff": None,
           "rdma link show": None, "doctor": ["--rules"], "version": [],
           "context list": [], "context show": []}
-SILENT = {"detach", "network remove", "pool remove", "reservation release",
+SILENT = {"detach", "apply", "network remove", "pool remove", "reservation release",
           "pf forget", "pf gone", "pf confirm-gone", "pf rekey", "vf lift-quarantine",
           "interop close", "token revoke", "rdma link add", "rdma link delete", "drained",
           "support-bundle", "query", "context use"}

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "api/types/attachment.hpp"
+#include "api/types/desired.hpp"
 #include "api/types/firmware.hpp"
 #include "api/types/identities.hpp"
 #include "api/types/json.hpp"

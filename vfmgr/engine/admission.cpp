@@ -45,6 +45,7 @@ struct Engine::Admission {
     std::optional<Attachment> attachment{};  // shown by a dry run
     std::uint64_t revision = 0;              // of the command's subject; 0: it has none
     std::optional<Batch> stored{};           // stored at once, by a command without steps
+    std::vector<DesiredChange> changes{};    // shown by a dry run
 };
 
 // Makes the admission of each command.
@@ -187,6 +188,25 @@ struct Engine::Admitting {
                          std::move(rekeying.plan), calling(engine.pfs_, &Pfs::rekey, command)};
     }
 
+    Result<Admission> operator()(ReplaceDesired const& command) const {
+        auto const& desired = state.desired();
+        auto const revision = revision_of(document_of(desired));
+        VFMGR_CHECK(check_revision(revision, "the desired state", if_match));
+        VFMGR_TRY(auto planned, plan_desired(host, desired, engine.links_.trusted_netdevs(),
+                                             command.document, command.unnamed));
+        Admission admission;
+        admission.kind = OperationKind::apply;
+        admission.subject = "/v1/desired";
+        admission.revision = revision;
+        if (changes_host(desired, planned))
+            admission.work = calling(engine.documents_, &Documents::apply, command, if_match);
+        else if (!planned.changes.empty())
+            admission.stored = batch_between(desired, planned.after, state.next_revision());
+        admission.plan = std::move(planned.plan);
+        admission.changes = std::move(planned.changes);
+        return admission;
+    }
+
     Result<Admission> operator()(Verify const& command) const {
         auto const attachment = state.desired().attachments.find(command.attachment);
         if (attachment == state.desired().attachments.end())
@@ -265,8 +285,11 @@ Result<Answer> Engine::admit_known(Control::State& state, Command const& command
     auto const host = control_->snapshot().host;
     VFMGR_TRY(auto admission, std::visit(Admitting{*this, state, *host, intent}, command));
     if (intent.dry_run)
-        return Answer{
-            {}, std::move(admission.plan), std::move(admission.attachment), admission.revision};
+        return Answer{{},
+                      std::move(admission.plan),
+                      std::move(admission.attachment),
+                      admission.revision,
+                      std::move(admission.changes)};
     if (!admission.work) {
         if (admission.stored) VFMGR_CHECK(state.commit(std::move(*admission.stored)));
         return Answer{{}, {}, {}, admission.revision};

@@ -13,6 +13,7 @@
 #include "api/types/operation.hpp"
 #include "api/types/pf.hpp"
 #include "vfmgr/plan/plan.hpp"
+#include "vfmgr/plan/plan_desired.hpp"
 #include "vfmgr/plan/rdma_links.hpp"
 
 namespace vfmgr {
@@ -97,10 +98,15 @@ struct RekeyPf {
     PciAddress from;
     PciAddress to;
 };
-using Command =
-    std::variant<ReplacePfSpec, ForgetPf, PutNetwork, RemoveNetwork, PutPool, RemovePool,
-                 PutIdentities, Reserve, Release, Attach, Detach, LiftQuarantine, Verify,
-                 ChangeFirmware, AddLink, RemoveLink, EndGonePf, ConfirmGonePf, RekeyPf>;
+// Everything at once, from a document.
+struct ReplaceDesired {
+    DesiredDocument document;
+    Unnamed unnamed = Unnamed::keep;
+};
+using Command = std::variant<ReplacePfSpec, ForgetPf, PutNetwork, RemoveNetwork, PutPool,
+                             RemovePool, PutIdentities, Reserve, Release, Attach, Detach,
+                             LiftQuarantine, Verify, ChangeFirmware, AddLink, RemoveLink, EndGonePf,
+                             ConfirmGonePf, RekeyPf, ReplaceDesired>;
 
 // Dry run: plan (and attachment). Nothing to do: neither. Otherwise: operation.
 struct Answer {
@@ -108,6 +114,7 @@ struct Answer {
     std::optional<Plan> plan;
     std::optional<Attachment> attachment;
     std::uint64_t revision = 0;
+    std::vector<DesiredChange> changes{};  // of a document
 };
 using Reply = std::function<void(Result<Answer>)>;
 

@@ -23,6 +23,7 @@ Engine::Engine(Kernel& kernel, Hypervisor& hypervisor, std::unique_ptr<Control> 
           operations_, [this](auto const& command, auto const& who) { submit_own(command, who); },
           std::move(find_owners)),
       links_(operations_, repairs_, std::move(trusted_netdevs)),
+      documents_(operations_, links_.trusted_netdevs()),
       recovery_(operations_, attachments_),
       observer_(operations_, [this] { judge_observed(); }) {}
 

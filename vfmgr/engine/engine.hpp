@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "vfmgr/engine/documents.hpp"
 #include "vfmgr/engine/links.hpp"
 #include "vfmgr/engine/observer.hpp"
 #include "vfmgr/engine/pfs.hpp"
@@ -105,6 +106,7 @@ class Engine {
     Pfs pfs_;
     Repairs repairs_;
     Links links_;
+    Documents documents_;
     Recovery recovery_;
     Observer observer_;
 };

@@ -24,4 +24,8 @@ class Links : public EnginePart {
     TrustedNetdevs const trusted_netdevs_;
 };
 
+// What a change of a link claims.
+[[nodiscard]] ClaimKeys link_keys(HostView const& host, std::string const& name,
+                                  std::string const& netdev);
+
 }  // namespace vfmgr

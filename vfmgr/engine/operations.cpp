@@ -90,12 +90,21 @@ Result<void> Operations::perform(Operation& operation, Plan const& plan, OnFailu
 }
 
 void Operations::finish(Operation& operation, Result<void> const& outcome, Batch batch) {
-    operation.state = outcome ? OperationState::succeeded : OperationState::failed;
-    if (!outcome) operation.problem = outcome.error();
-    operation.finished_at = seams_.clock.now();
-    batch.save_operations.push_back(operation);
-    batch.erase_records_of.push_back(operation.id);
-    if (commit_at_last(batch)) hooks_.changed();
+    finish(operation, [&](DesiredState const&) { return End{outcome, batch}; });
+}
+
+void Operations::finish(Operation& operation,
+                        std::function<End(DesiredState const&)> const& decide) {
+    auto const ended = [&](DesiredState const& now) {
+        auto [outcome, batch] = decide(now);
+        operation.state = outcome ? OperationState::succeeded : OperationState::failed;
+        operation.problem = outcome ? std::nullopt : std::optional(outcome.error());
+        operation.finished_at = seams_.clock.now();
+        batch.save_operations.push_back(operation);
+        batch.erase_records_of.push_back(operation.id);
+        return batch;
+    };
+    if (commit_at_last(ended)) hooks_.changed();
 }
 
 void Operations::end_by_exception(Operation& operation, std::string const& what) {

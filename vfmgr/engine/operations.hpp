@@ -47,6 +47,12 @@ class Operations {
     [[nodiscard]] Result<void> perform(Operation& operation, Plan const& plan,
                                        OnFailure on_failure);
     void finish(Operation& operation, Result<void> const& outcome, Batch batch);
+    // The same, with an end that is decided on the control thread, from the state at that time.
+    struct End {
+        Result<void> outcome;
+        Batch batch;  // stored either way
+    };
+    void finish(Operation& operation, std::function<End(DesiredState const&)> const& decide);
     // Ends it without undoing its steps. If even that throws, the journal still has it, and the
     // next start's recovery ends it.
     void end_by_exception(Operation& operation, std::string const& what);

@@ -17,21 +17,15 @@ std::string spec_sentence(PfSpec const& spec) {
 
 }  // namespace
 
-Result<void> check_unused(DesiredState const& desired, PciAddress const& pf) {
-    for (auto const& [id, attachment] : desired.attachments)
-        if (attachment.vf.pf == pf)
-            return fail(Problem::conflict,
-                        fmt::format("VF {} is attached to {} (attachment {})",
-                                    to_string(attachment.vf), attachment.vm, id),
-                        fmt::format("detach it first: vfctl detach {}", id));
-    for (auto const& [vf, quarantine] : desired.quarantine)
-        if (vf.pf == pf)
-            return fail(Problem::conflict,
-                        fmt::format("VF {}, last attached to {}, is in quarantine", to_string(vf),
-                                    quarantine.attachment.vm),
-                        fmt::format("clean it first: vfctl vf lift-quarantine {} {}", to_string(pf),
-                                    vf.index));
-    return {};
+HistoryEvent configured_event(PciAddress const& pf, PfSpec const& spec, Operation const& operation,
+                              Time at) {
+    HistoryEvent configured;
+    configured.at = at;
+    configured.kind = EventKind::pf_configured;
+    configured.pf = pf;
+    configured.operation = operation.id;
+    configured.detail = spec_sentence(spec);
+    return configured;
 }
 
 void Pfs::configure_pf(Operation& operation, ReplacePfSpec const& command, IfMatch if_match) {
@@ -47,13 +41,8 @@ void Pfs::configure_pf(Operation& operation, ReplacePfSpec const& command, IfMat
         pf.spec = command.spec;
         pf.revision = operations_.next_revision();
         Batch batch;
-        HistoryEvent configured;
-        configured.at = seams().clock.now();
-        configured.kind = EventKind::pf_configured;
-        configured.pf = command.pf;
-        configured.operation = operation.id;
-        configured.detail = spec_sentence(command.spec);
-        batch.save_events.push_back(std::move(configured));
+        batch.save_events.push_back(
+            configured_event(command.pf, command.spec, operation, seams().clock.now()));
         batch.save_pfs.emplace_back(command.pf, std::move(pf));
         keep_identity(batch, host.kernel, *desired, command.pf);
         return batch;

@@ -35,8 +35,9 @@ class Pfs : public EnginePart {
     Attachments& attachments_;
 };
 
-// A PF with attachments or quarantines is not removed: cleaning them needs its stored state.
-[[nodiscard]] Result<void> check_unused(DesiredState const& desired, PciAddress const& pf);
+// "pf_configured", with what is desired now.
+[[nodiscard]] HistoryEvent configured_event(PciAddress const& pf, PfSpec const& spec,
+                                            Operation const& operation, Time at);
 // Stores how often a card's settings were tried, if that has changed: what never holds is not set
 // for ever.
 [[nodiscard]] Batch remembering(DesiredState const& desired, FirmwareCard const& card,

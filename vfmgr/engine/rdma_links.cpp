@@ -8,20 +8,17 @@
 #include "vfmgr/engine/state.hpp"
 
 namespace vfmgr {
-namespace {
 
 // The netdev may be a PF's, on which attachments make links of their own.
-ClaimKeys keys(HostView const& host, std::string const& name, std::string const& netdev) {
+ClaimKeys link_keys(HostView const& host, std::string const& name, std::string const& netdev) {
     ClaimKeys all{RdmaLinkKey{name}, NetdevKey{netdev}};
     for (auto const& [pci, pf] : host.kernel.pfs)
         if (pf.info.ifname == netdev) all.insert(pci);
     return all;
 }
 
-}  // namespace
-
 void Links::add_link(Operation& operation, SoftRdmaLink const& link, IfMatch if_match) {
-    auto claimed = keys(*seams().control.snapshot().host, link.name, link.ifname);
+    auto claimed = link_keys(*seams().control.snapshot().host, link.name, link.ifname);
     operations_.run(operation, std::move(claimed), [&]() -> Result<Batch> {
         VFMGR_CHECK(
             check_revision(seams().control.snapshot().desired->rdma_links, link.name, if_match));
@@ -39,7 +36,7 @@ void Links::remove_link(Operation& operation, RdmaLinkRemoval const& what, IfMat
     auto const before = seams().control.snapshot();
     auto const known = before.desired->rdma_links.find(what.name);
     auto const netdev = known == before.desired->rdma_links.end() ? "" : known->second.link.ifname;
-    operations_.run(operation, keys(*before.host, what.name, netdev), [&]() -> Result<Batch> {
+    operations_.run(operation, link_keys(*before.host, what.name, netdev), [&]() -> Result<Batch> {
         VFMGR_CHECK(
             check_revision(seams().control.snapshot().desired->rdma_links, what.name, if_match));
         VFMGR_TRY(HostView const host, observe_for(seams(), HostNetwork{}));
@@ -66,7 +63,7 @@ void Links::repair_links(Control::State& state) {
         };
         repairs_.begin_repair(
             state, *host,
-            {"/v1/rdma-links/" + name, HostNetwork{}, keys(*host, name, desired.link.ifname),
+            {"/v1/rdma-links/" + name, HostNetwork{}, link_keys(*host, name, desired.link.ifname),
              std::move(plan), OnFailure::undo});
     }
 }

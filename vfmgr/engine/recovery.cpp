@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "vfmgr/engine/documents.hpp"
 #include "vfmgr/engine/identities.hpp"
 #include "vfmgr/engine/recovery.hpp"
 #include "vfmgr/engine/state.hpp"
@@ -110,6 +111,7 @@ struct Claiming {
         return of_subject("/v1/attachments/" + command.attachment);
     }
     ClaimKeys operator()(LiftQuarantine const& command) const { return of_pf(command.vf.pf); }
+    ClaimKeys operator()(ReplaceDesired const& command) const { return claims_of(now, command); }
     ClaimKeys operator()(Verify const&) const { return {}; }  // changes nothing
     ClaimKeys operator()(ChangeFirmware const& command) const {
         ClaimKeys keys;

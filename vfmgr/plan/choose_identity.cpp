@@ -7,18 +7,11 @@
 #include <algorithm>
 #include <map>
 
+#include "api/types/text.hpp"
 #include "vfmgr/plan/choose.hpp"
 
 namespace vfmgr {
 namespace {
-
-// FNV-1a, 64 bits. A MAC has 46 free bits and the caller resolves collisions, so the hash need not
-// be strong. It must be the same on every build and machine, which std::hash is not.
-std::uint64_t fnv1a(std::string_view text) {
-    std::uint64_t hash = 0xcbf29ce484222325ULL;
-    for (char const c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-    return hash;
-}
 
 bool has(VfSpec const& settings, MacAddress const& mac) {
     return settings.mac == mac;
@@ -65,7 +58,7 @@ Result<void> require_nobodys(std::string const& identity, std::string const& own
 // identity is taken.
 std::uint64_t identity_hash(VfId const& vf, std::string_view vm_uuid, std::string_view host_seed,
                             unsigned n) {
-    return fnv1a(fmt::format("{}/{}/{}/{}", host_seed, vm_uuid, to_string(vf.pf), n));
+    return stable_hash(fmt::format("{}/{}/{}/{}", host_seed, vm_uuid, to_string(vf.pf), n));
 }
 
 // Numbers of identities that a range has, at most UINT64_MAX.

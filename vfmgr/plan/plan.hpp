@@ -28,6 +28,9 @@ void Json<Plan>::write(nlohmann::json& out, Plan const& plan);
 [[nodiscard]] Result<Plan> plan_pf(HostView const& host, DesiredState const& desired,
                                    PciAddress const& pf, PfSpec const& spec);
 
+// A PF with attachments or quarantines is not removed: cleaning them needs its stored state.
+[[nodiscard]] Result<void> check_unused(DesiredState const& desired, PciAddress const& pf);
+
 // Judges a network as a request wants it. It changes nothing on the host by itself, so the plan is
 // empty. Refuses what its attachments depend on, PFs that can't carry it, and prefixes in use.
 [[nodiscard]] Result<Plan> plan_network(HostView const& host, DesiredState const& desired,

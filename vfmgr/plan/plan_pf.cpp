@@ -101,4 +101,21 @@ Result<Plan> plan_pf(HostView const& host, DesiredState const& desired, PciAddre
     return plan;
 }
 
+Result<void> check_unused(DesiredState const& desired, PciAddress const& pf) {
+    for (auto const& [id, attachment] : desired.attachments)
+        if (attachment.vf.pf == pf)
+            return fail(Problem::conflict,
+                        fmt::format("VF {} is attached to {} (attachment {})",
+                                    to_string(attachment.vf), attachment.vm, id),
+                        fmt::format("detach it first: vfctl detach {}", id));
+    for (auto const& [vf, quarantine] : desired.quarantine)
+        if (vf.pf == pf)
+            return fail(Problem::conflict,
+                        fmt::format("VF {}, last attached to {}, is in quarantine", to_string(vf),
+                                    quarantine.attachment.vm),
+                        fmt::format("clean it first: vfctl vf lift-quarantine {} {}", to_string(pf),
+                                    vf.index));
+    return {};
+}
+
 }  // namespace vfmgr

@@ -8,6 +8,7 @@
 #include "api/types/attachment.hpp"
 #include "api/types/check.hpp"
 #include "api/types/daemon.hpp"
+#include "api/types/desired.hpp"
 #include "api/types/firmware.hpp"
 #include "api/types/guest.hpp"
 #include "api/types/identities.hpp"
@@ -65,6 +66,7 @@ TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<ReservationSpec>("reservation_spec");
     expect_golden<Reservation>("reservation");
     expect_golden<Identities>("identities");
+    expect_golden<DesiredDocument>("desired");
     expect_golden<AttachmentSpec>("attachment_spec-all");
     expect_golden<InteropRequest>("interop_request");
     expect_golden<InteropWindow>("interop_window");
