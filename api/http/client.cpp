@@ -8,6 +8,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
+#include <limits>
 #include <optional>
 
 #include "api/http/connecting.hpp"
@@ -71,10 +72,17 @@ class Exchange {
     }
     Result<void> open();
     Result<Response> send(wire::request<wire::string_body> const& message);
+    Result<Response> follow(wire::request<wire::string_body> const& message,
+                            std::chrono::seconds silence_max,
+                            std::function<bool(std::string_view)> const& take);
 
   private:
     enum class Sent { no, maybe };
     Result<void> handshake(TlsTarget const& target);
+    // Reads the answer's header.
+    Result<void> begin(wire::request<wire::string_body> const& message);
+    Result<Response> whole();
+    [[nodiscard]] Response response();
     Result<void> finish(char const* doing, Sent sent);
     Result<void> refused(char const* doing, Sent sent);
 
@@ -150,7 +158,7 @@ Result<void> Exchange::refused(char const* doing, Sent sent) {
     return fail(std::move(error));
 }
 
-Result<Response> Exchange::send(wire::request<wire::string_body> const& message) {
+Result<void> Exchange::begin(wire::request<wire::string_body> const& message) {
     auto const done = [this](ErrorCode error, std::size_t) { result_ = error; };
     if (tls_)
         wire::async_write(*tls_, message, done);
@@ -167,12 +175,20 @@ Result<Response> Exchange::send(wire::request<wire::string_body> const& message)
         wire::async_read_header(*tls_, buffer_, parser_, done);
     else
         wire::async_read_header(socket_, buffer_, parser_, done);
-    VFMGR_CHECK(finish("the answer", Sent::maybe));
+    return finish("the answer", Sent::maybe);
+}
+
+Result<Response> Exchange::whole() {
+    auto const done = [this](ErrorCode error, std::size_t) { result_ = error; };
     if (tls_)
         wire::async_read(*tls_, buffer_, parser_, done);
     else
         wire::async_read(socket_, buffer_, parser_, done);
     VFMGR_CHECK(finish("the answer", Sent::maybe));
+    return response();
+}
+
+Response Exchange::response() {
     auto& answer = parser_.get();
     Response response;
     response.status = static_cast<int>(answer.result_int());
@@ -181,6 +197,37 @@ Result<Response> Exchange::send(wire::request<wire::string_body> const& message)
     response.content_type = std::string(answer[wire::field::content_type]);
     response.body = std::move(answer.body());
     return response;
+}
+
+Result<Response> Exchange::send(wire::request<wire::string_body> const& message) {
+    VFMGR_CHECK(begin(message));
+    return whole();
+}
+
+Result<Response> Exchange::follow(wire::request<wire::string_body> const& message,
+                                  std::chrono::seconds silence_max,
+                                  std::function<bool(std::string_view)> const& take) {
+    VFMGR_CHECK(begin(message));
+    if (parser_.get().result_int() / 100 != 2) return whole();
+    parser_.body_limit(std::numeric_limits<std::uint64_t>::max());  // it is passed on at once
+    auto const done = [this](ErrorCode error, std::size_t) { result_ = error; };
+    while (!parser_.is_done()) {
+        deadline_ = std::chrono::steady_clock::now() + silence_max;
+        if (tls_)
+            wire::async_read_some(*tls_, buffer_, parser_, done);
+        else
+            wire::async_read_some(socket_, buffer_, parser_, done);
+        auto const came = finish("a stream", Sent::no);
+        if (!came && came.error().problem == Problem::timed_out)
+            return fail(
+                Problem::timed_out,
+                fmt::format("{} sent nothing for {} s", describe(target_), silence_max.count()),
+                "connect again");
+        VFMGR_CHECK(came);
+        auto const part = std::exchange(parser_.get().body(), {});
+        if (!part.empty() && !take(part)) break;
+    }
+    return response();
 }
 
 }  // namespace
@@ -192,6 +239,14 @@ Result<Response> Client::send(Request const& request, std::chrono::seconds timeo
     Exchange exchange(target_, std::chrono::steady_clock::now() + timeout);
     VFMGR_CHECK(exchange.open());
     return exchange.send(message);
+}
+
+Result<Response> Client::follow(Request const& request, std::chrono::seconds silence_max,
+                                std::function<bool(std::string_view)> const& take) const {
+    VFMGR_TRY(auto const message, message_of(request, target_, token_));
+    Exchange exchange(target_, std::chrono::steady_clock::now() + silence_max);
+    VFMGR_CHECK(exchange.open());
+    return exchange.follow(message, silence_max, take);
 }
 
 }  // namespace vfmgr::http

@@ -4,12 +4,7 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 
-#include <boost/asio/generic/stream_protocol.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ssl/context.hpp>
-#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
@@ -17,6 +12,8 @@
 
 #include "api/http/listening.hpp"
 #include "api/http/parser.hpp"
+#include "api/http/peer_socket.hpp"
+#include "api/http/streaming.hpp"
 #include "api/http/wire.hpp"
 
 namespace vfmgr::http {
@@ -25,7 +22,6 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace wire = boost::beast::http;
 using ErrorCode = boost::system::error_code;
-using Socket = asio::generic::stream_protocol::socket;
 using Parser = wire::request_parser<wire::string_body>;
 using Message = wire::response<wire::string_body>;
 
@@ -45,15 +41,14 @@ constexpr std::chrono::seconds cancel_again_seconds{1};
 class BeastConnection final : public Connection,
                               public std::enable_shared_from_this<BeastConnection> {
   public:
-    explicit BeastConnection(ConnectionSetup setup)
-        : setup_(std::move(setup)), socket_(setup_.io) {}
+    explicit BeastConnection(ConnectionSetup setup) : setup_(std::move(setup)), peer_(setup_.io) {}
 
     void start() override;
     void close() override;
     void give_way(std::string const& refusal) override;
     [[nodiscard]] Standing standing() const override {
         return {phase_ != Phase::answering && phase_ != Phase::writing,
-                setup_.tls && !presence_->known};
+                setup_.tls && !presence_->known, streaming_ != nullptr};
     }
     void cut(Which const& which) override {
         if (!which(setup_.peer, *presence_)) return;
@@ -61,28 +56,22 @@ class BeastConnection final : public Connection,
         finishing_ = true;  // the answer that is on its way is still the peer's
     }
     void verify_again(SSL_CTX* trust) override {
-        if (tls_ && !still_verifies(tls_->native_handle(), trust)) close();
+        if (auto* const session = peer_.session(); session && !still_verifies(session, trust))
+            close();
     }
     void finish(Finish when) override;
     void answer(std::uint64_t sequence, std::optional<Response> response);
 
   private:
-    enum class Phase { handshake, idle, reading, answering, writing, lingering, closed };
+    enum class Phase { handshake, idle, reading, answering, writing, streaming, lingering, closed };
     enum class After { keep, close };
 
-    // Asio's and Beast's operations are templates over the stream; only this function chooses it.
-    template <class Operation>
-    void with_stream(Operation operation) {
-        if (tls_)
-            operation(*tls_);
-        else
-            operation(socket_);
-    }
     void on_handshake(ErrorCode failed);
-    void enter(Phase phase, std::chrono::seconds limit);
-    void arm(std::chrono::seconds limit);
+    void enter(Phase phase, std::chrono::milliseconds limit);
+    void arm(std::chrono::milliseconds limit);
     void expired();
     void watch_for_end();
+    [[nodiscard]] bool goes_on(PeerState state);
     void wait_for_request();
     void read_header();
     void on_header(ErrorCode error);
@@ -92,19 +81,19 @@ class BeastConnection final : public Connection,
     void watch_vsock_peer();
     void refuse(Refusal const& refusal);
     void send(Response response, After after);
+    void begin_stream();
+    [[nodiscard]] Streaming::Seams seams();
     void linger();
-    void drain();
 
     ConnectionSetup setup_;
-    Socket socket_;
-    std::optional<asio::ssl::context> context_;
-    std::optional<asio::ssl::stream<Socket&>> tls_;
+    PeerSocket peer_;
     asio::steady_timer deadline_{setup_.io};
     asio::steady_timer hold_{setup_.io};  // delays a held-back answer
     beast::flat_buffer buffer_{setup_.limits.header_bytes_max + 64 * 1024};
     std::optional<Parser> parser_;
     std::optional<Message> message_;
     std::optional<wire::response_serializer<wire::string_body>> serializer_;
+    std::unique_ptr<Streaming> streaming_;  // the answer is, or will be, a stream
     Request request_;
     std::string path_;  // path of the request being read or answered
     std::string id_;    // its X-Request-Id
@@ -117,11 +106,7 @@ class BeastConnection final : public Connection,
 };
 
 void BeastConnection::start() {
-    ErrorCode error;
-    socket_.assign(asio::generic::stream_protocol(family_of(setup_.fd.get()), 0), setup_.fd.get(),
-                   error);
-    if (error) return close();
-    (void)setup_.fd.release();
+    if (!peer_.open(std::move(setup_.fd), setup_.tls)) return close();
     presence_->take_place = [this](std::string const& name) {
         return setup_.take_place(*this, name);
     };
@@ -129,22 +114,16 @@ void BeastConnection::start() {
     enter(Phase::handshake,
           setup_.tls ? setup_.limits.first_request_seconds_max : setup_.limits.read_seconds_max);
     if (!setup_.tls) return wait_for_request();
-    SSL_CTX_up_ref(setup_.tls);
-    context_.emplace(setup_.tls);
-    tls_.emplace(socket_, *context_);
-    tls_->async_handshake(
-        asio::ssl::stream_base::server,
-        [self = shared_from_this()](ErrorCode failed) { self->on_handshake(failed); });
+    peer_.handshake([self = shared_from_this()](ErrorCode failed) { self->on_handshake(failed); });
 }
 
 void BeastConnection::on_handshake(ErrorCode failed) {
-    auto* const session = tls_->native_handle();
     if (!failed) {
         if (auto* const peer = std::get_if<TcpPeer>(&setup_.peer))
-            peer->certificate = peer_certificate(session);
+            peer->certificate = peer_certificate(peer_.session());
         return wait_for_request();
     }
-    auto const why = verify_text(session);
+    auto const why = verify_text(peer_.session());
     if (phase_ == Phase::closed || why.empty()) return close();
     setup_.on_refused(setup_.peer, {Problem::unauthorized, "its certificate is refused: " + why,
                                     "see client_ca_file and client_crl_file in vfmgr.toml"});
@@ -154,22 +133,25 @@ void BeastConnection::on_handshake(ErrorCode failed) {
 // Frees the place of a long poll whose client has gone. Asks the kernel again, because Asio also
 // completes a wait for a leftover event of a closed descriptor whose memory this one reuses.
 void BeastConnection::watch_for_end() {
-    socket_.async_wait(Socket::wait_error, [self = shared_from_this()](ErrorCode failed) {
-        if (failed || self->phase_ == Phase::closed) return;
-        if (peer_state(self->socket_.native_handle()) == PeerState::gone) return self->close();
-        self->watch_for_end();
+    peer_.watch(PeerSocket::Plain::wait_error, [self = shared_from_this()] {
+        if (self->phase_ == Phase::closed) return false;
+        return peer_state(self->peer_.fd()) == PeerState::gone ? self->goes_on(PeerState::gone)
+                                                               : true;
     });
 }
 
 // When a vsock peer ends the connection, only readers wake.
 void BeastConnection::watch_vsock_peer() {
-    auto const readable = [self = shared_from_this(), sequence = sequence_](ErrorCode failed) {
-        if (failed || self->phase_ != Phase::answering || sequence != self->sequence_) return;
-        auto const state = peer_state(self->socket_.native_handle());
-        if (state == PeerState::gone) return self->close();
-        if (state == PeerState::quiet) self->watch_vsock_peer();
-    };
-    socket_.async_wait(Socket::wait_read, readable);
+    peer_.watch(PeerSocket::Plain::wait_read, [self = shared_from_this(), sequence = sequence_] {
+        if (self->phase_ != Phase::answering || sequence != self->sequence_) return false;
+        return self->goes_on(peer_state(self->peer_.fd()));
+    });
+}
+
+// False: there is nothing more to watch for.
+bool BeastConnection::goes_on(PeerState state) {
+    if (state == PeerState::gone) close();
+    return state == PeerState::quiet;
 }
 
 void BeastConnection::close() {
@@ -177,8 +159,7 @@ void BeastConnection::close() {
     phase_ = Phase::closed;
     presence_->gone = true;
     presence_->take_place = nullptr;
-    ErrorCode ignored;
-    socket_.close(ignored);
+    peer_.close();
     deadline_.cancel();
     hold_.cancel();
     setup_.on_end(*this);
@@ -186,26 +167,26 @@ void BeastConnection::close() {
 
 // Sends what the socket takes at once, and closes the connection.
 void BeastConnection::give_way(std::string const& refusal) {
-    if (!tls_ && phase_ != Phase::writing && phase_ != Phase::lingering)
-        (void)::send(socket_.native_handle(), refusal.data(), refusal.size(),
-                     MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (!peer_.has_tls() && phase_ != Phase::writing && phase_ != Phase::lingering)
+        (void)::send(peer_.fd(), refusal.data(), refusal.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     close();
 }
 
 void BeastConnection::finish(Finish when) {
     finishing_ = true;
     if (phase_ == Phase::handshake || phase_ == Phase::idle) return close();
+    if (phase_ == Phase::streaming) return streaming_->finish();
     if (when == Finish::when_answered || phase_ != Phase::answering) return;
     refuse(stopping());
 }
 
-void BeastConnection::enter(Phase phase, std::chrono::seconds limit) {
+void BeastConnection::enter(Phase phase, std::chrono::milliseconds limit) {
     phase_ = phase;
     expired_ = false;
     arm(limit);
 }
 
-void BeastConnection::arm(std::chrono::seconds limit) {
+void BeastConnection::arm(std::chrono::milliseconds limit) {
     deadline_.expires_after(limit);
     deadline_.async_wait([self = shared_from_this(), arming = ++arming_](ErrorCode error) {
         if (!error && arming == self->arming_) self->expired();
@@ -216,12 +197,14 @@ void BeastConnection::expired() {
     switch (phase_) {
         case Phase::reading: {
             expired_ = true;  // the aborted read answers 408
-            ErrorCode ignored;
-            socket_.cancel(ignored);
+            peer_.cancel();
             return arm(cancel_again_seconds);
         }
         case Phase::answering:
             return refuse(unanswered(setup_.limits));
+        case Phase::streaming:
+            if (streaming_->expired()) return;
+            return close();
         case Phase::handshake:
         case Phase::idle:
         case Phase::writing:
@@ -236,7 +219,7 @@ void BeastConnection::wait_for_request() {
     if (buffer_.size() > 0) return read_header();  // pipelined request
     // The time limit of the first request runs from accept.
     if (phase_ != Phase::handshake) enter(Phase::idle, setup_.limits.idle_seconds_max);
-    with_stream([this](auto& stream) {
+    peer_.with_stream([this](auto& stream) {
         stream.async_read_some(buffer_.prepare(read_chunk_bytes),
                                [self = shared_from_this()](ErrorCode error, std::size_t size) {
                                    if (error) return self->close();
@@ -257,7 +240,7 @@ void BeastConnection::read_header() {
     id_ = random_request_id();
     parser_.emplace();
     prepare(*parser_, setup_.limits);
-    with_stream([this](auto& stream) {
+    peer_.with_stream([this](auto& stream) {
         wire::async_read_header(
             stream, buffer_, *parser_,
             [self = shared_from_this()](ErrorCode error, std::size_t) { self->on_header(error); });
@@ -275,21 +258,17 @@ void BeastConnection::on_header(ErrorCode error) {
     id_ = request_.headers["x-request-id"];
     bool const expects = request_.headers.contains("expect");
     if (!expects || parser_->is_done() || buffer_.size() > 0) return read_body();
-    static constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
-    with_stream([this](auto& stream) {
-        asio::async_write(stream, asio::buffer(go_on.data(), go_on.size()),
-                          [self = shared_from_this()](ErrorCode failed, std::size_t) {
-                              if (failed)
-                                  self->on_read_failed(failed);
-                              else
-                                  self->read_body();
-                          });
+    peer_.write({"HTTP/1.1 100 Continue\r\n\r\n"}, [self = shared_from_this()](ErrorCode failed) {
+        if (failed)
+            self->on_read_failed(failed);
+        else
+            self->read_body();
     });
 }
 
 void BeastConnection::read_body() {
     if (phase_ == Phase::closed) return;
-    with_stream([this](auto& stream) {
+    peer_.with_stream([this](auto& stream) {
         wire::async_read(stream, buffer_, *parser_,
                          [self = shared_from_this()](ErrorCode error, std::size_t) {
                              if (error)
@@ -340,51 +319,72 @@ void BeastConnection::refuse(Refusal const& refusal) {
 
 void BeastConnection::send(Response response, After after) {
     auto const& header = parser_->get();
+    bool const head = header.method() == wire::verb::head;
+    auto const stream = response.stream;
     message_ = message_of<Message>(std::move(response), id_);
     bool const keep = after == After::keep && !finishing_ && !standing().stranger &&
-                      parser_->is_done() && header.keep_alive();
+                      parser_->is_done() && header.keep_alive() && (head || !stream);
     message_->version(header.version() == 10 ? 10 : 11);
     message_->keep_alive(keep);
-    if (message_->result_int() != 204 && message_->result_int() != 304)
+    if (stream)
+        message_->chunked(message_->version() == 11);
+    else if (message_->result_int() != 204 && message_->result_int() != 304)
         message_->content_length(message_->body().size());
     serializer_.emplace(*message_);
     enter(Phase::writing, setup_.limits.read_seconds_max);
+    if (stream && !head)
+        streaming_ = std::make_unique<Streaming>(
+            stream,
+            message_->chunked() ? Streaming::Coding::chunked : Streaming::Coding::until_close,
+            setup_.limits.read_seconds_max, seams());
     auto done = [self = shared_from_this(), keep](ErrorCode error, std::size_t) {
         if (error)
             self->close();
+        else if (self->streaming_)
+            self->begin_stream();
         else if (keep && !self->finishing_)  // finish() may have begun since
             self->wait_for_request();
         else
             self->linger();
     };
-    bool const head = header.method() == wire::verb::head;
-    with_stream([&](auto& stream) {
-        if (head)
-            wire::async_write_header(stream, *serializer_, std::move(done));
+    peer_.with_stream([&](auto& to) {
+        if (head || stream)
+            wire::async_write_header(to, *serializer_, std::move(done));
         else
-            wire::async_write(stream, *serializer_, std::move(done));
+            wire::async_write(to, *serializer_, std::move(done));
     });
+}
+
+void BeastConnection::begin_stream() {
+    phase_ = Phase::streaming;
+    // Nothing is read from a reader, so only a write would notice its end.
+    peer_.watch(PeerSocket::Plain::wait_read, [self = shared_from_this()] {
+        return self->streaming_ && self->goes_on(reader_state(self->peer_.fd()));
+    });
+    streaming_->begin([connection = weak_from_this()] {
+        auto const alive = connection.lock();
+        if (alive && alive->phase_ == Phase::streaming) alive->streaming_->woken();
+    });
+    if (finishing_) streaming_->finish();  // finish() came while the header was written
+}
+
+Streaming::Seams BeastConnection::seams() {
+    return {.write =
+                [this](std::vector<std::string_view> const& parts, std::function<void()> written) {
+                    peer_.write(parts, [self = shared_from_this(),
+                                        written = std::move(written)](ErrorCode error) {
+                        if (error) return self->close();
+                        if (self->phase_ == Phase::streaming) written();
+                    });
+                },
+            .arm = [this](std::chrono::milliseconds time) { arm(time); },
+            .end = [this] { linger(); }};
 }
 
 void BeastConnection::linger() {
     if (phase_ == Phase::closed) return;
     enter(Phase::lingering, linger_seconds_max);
-    if (!tls_) return drain();
-    tls_->async_shutdown([self = shared_from_this()](ErrorCode) { self->drain(); });
-}
-
-void BeastConnection::drain() {
-    if (phase_ == Phase::closed) return;
-    ErrorCode ignored;
-    socket_.shutdown(Socket::shutdown_send, ignored);
-    buffer_.clear();
-    socket_.async_read_some(buffer_.prepare(read_chunk_bytes),
-                            [self = shared_from_this()](ErrorCode error, std::size_t) {
-                                if (error)
-                                    self->close();
-                                else
-                                    self->drain();
-                            });
+    peer_.end([self = shared_from_this()] { self->close(); });
 }
 
 }  // namespace

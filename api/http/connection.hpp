@@ -37,6 +37,7 @@ class Connection {
     struct Standing {
         bool idle = false;      // waits for the peer to send or take data, and owes no answer
         bool stranger = false;  // came over the network and has not authenticated
+        bool streams = false;   // its answer is a stream
     };
     [[nodiscard]] virtual Standing standing() const = 0;
 };

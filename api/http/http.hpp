@@ -73,12 +73,29 @@ struct Request {
     std::shared_ptr<Presence> presence{};  // null: not received by a server
 };
 
+// A part of a stream's body: one text, which all of its readers share.
+using Frame = std::shared_ptr<std::string const>;
+
+// A body that goes on until one side ends it. The connection asks for the next part when its peer
+// has taken the last one, so a slow reader costs no more than a fast one. Every function is called
+// on the io thread; all of them are destroyed when the peer has gone.
+struct Stream {
+    // beat: the peer got nothing for the time of a heartbeat.
+    enum class Due { more, beat };
+    // Returns what comes next. Empty: nothing so far. Absent: the stream ends.
+    std::function<std::optional<std::vector<Frame>>(Due)> next{};
+    // Called once, with what to call on the io thread when `next` has more, or has to end.
+    std::function<void(std::function<void()> wake)> begin{};
+    std::chrono::milliseconds heartbeat{15'000};
+};
+
 struct Response {
     int status = 200;
     std::map<std::string, std::string> headers{};  // from a Client: names in lower case
     std::string body{};
     std::string content_type = "application/json";
     std::chrono::milliseconds hold{0};  // a server delays the answer by this, to slow down a flood
+    std::shared_ptr<Stream const> stream{};  // in place of `body`
 };
 
 // Called once, from any thread, at any time after the handler was called. Does nothing if the
@@ -94,7 +111,8 @@ using Handler = std::function<void(Request, Respond)>;
 struct Limits {
     std::size_t body_bytes_max = 256 * 1024;
     std::size_t header_bytes_max = 16 * 1024;
-    // Per listener; places.hpp divides them. With TLS, of peers that a handler knows.
+    // Per listener; places.hpp divides them. With TLS, of peers that a handler knows. A connection
+    // with a stream does not count: who makes streams limits them.
     std::size_t connections_max = 256;
     std::size_t connections_per_peer_max = 32;  // by name; before one is known, by uid or CID
     std::chrono::seconds read_seconds_max{30};  // a whole request; taking a whole answer
@@ -161,6 +179,9 @@ class Server {
     [[nodiscard]] Result<void> renew(TlsListen const& files);
     // Applies to new connections, and the numbers of places at once.
     void limit(Limits const& limits);
+    // Returns a function that runs work on the io thread, or drops it once the server has stopped.
+    // It may outlive the server; any thread may call it.
+    [[nodiscard]] std::function<void(std::function<void()>)> io_post() const;
 
   private:
     struct Impl;
@@ -193,6 +214,11 @@ class Client {
     explicit Client(Target target);
     void set_bearer_token(std::string token) { token_ = std::move(token); }
     [[nodiscard]] Result<Response> send(Request const& request, std::chrono::seconds timeout) const;
+    // Sends a request whose answer is a stream, and passes the body to `take` as it comes. Returns
+    // when the server has ended it, or when `take` returns false. An answer that is not 2xx is
+    // returned whole. timed_out: nothing came for `silence_max`.
+    [[nodiscard]] Result<Response> follow(Request const& request, std::chrono::seconds silence_max,
+                                          std::function<bool(std::string_view)> const& take) const;
 
   private:
     Target target_;

@@ -214,6 +214,13 @@ std::string ip_text(IpAddress const& address) {
     return to_string(v4.gid() == address.octets ? v4 : address);
 }
 
+PeerState state_of(int fd, int events) {
+    pollfd now{.fd = fd, .events = static_cast<short>(events), .revents = 0};
+    ::poll(&now, 1, 0);
+    if ((now.revents & ~POLLIN) != 0) return PeerState::gone;
+    return now.revents == 0 ? PeerState::quiet : PeerState::sent_more;
+}
+
 }  // namespace
 
 Result<ListeningSocket> open_listening(Listen const& where) {
@@ -226,11 +233,11 @@ int family_of(int fd) {
 }
 
 PeerState peer_state(int fd) {
-    pollfd now{.fd = fd, .events = POLLIN, .revents = 0};
-    if (family_of(fd) == AF_VSOCK) now.events |= POLLRDHUP;
-    ::poll(&now, 1, 0);
-    if ((now.revents & ~POLLIN) != 0) return PeerState::gone;
-    return now.revents == 0 ? PeerState::quiet : PeerState::sent_more;
+    return state_of(fd, family_of(fd) == AF_VSOCK ? POLLIN | POLLRDHUP : POLLIN);
+}
+
+PeerState reader_state(int fd) {
+    return state_of(fd, POLLIN | POLLRDHUP);
 }
 
 std::optional<Peer> peer_of(int fd) {

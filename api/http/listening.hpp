@@ -29,6 +29,8 @@ enum class PeerState {
 // A vsock peer that shut down its output counts as gone. A reset looks the same, because the kernel
 // reports a hang-up only after this side has shut down too (net/vmw_vsock/af_vsock.c, vsock_poll).
 [[nodiscard]] PeerState peer_state(int fd);
+// The same for a peer that only reads: one that shut down its output has gone, whatever the socket.
+[[nodiscard]] PeerState reader_state(int fd);
 // Returns nullopt if the connection is already gone.
 [[nodiscard]] std::optional<Peer> peer_of(int fd);
 // Returns "uid:0", "10.0.0.1" or "cid:3": the key that connections_per_peer_max counts by while no

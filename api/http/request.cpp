@@ -127,7 +127,8 @@ Response sendable(Response response, std::string const& request_id) {
     out.headers["X-Request-Id"] = request_id;
     // RFC 9110, 6.4.1: these responses have no content.
     if (response.status == 204 || response.status == 304) return out;
-    if (!response.body.empty()) out.headers["Content-Type"] = response.content_type;
+    if (!response.body.empty() || response.stream)
+        out.headers["Content-Type"] = response.content_type;
     out.body = std::move(response.body);
     return out;
 }

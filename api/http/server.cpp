@@ -198,8 +198,9 @@ Result<void> Listener::make_room(std::string const& peer, Connection const* besi
     std::vector<Place> taken;
     taken.reserve(connections_.size());
     for (auto const& [connection, kept] : connections_) {
-        auto const [idle, stranger] = connection->standing();
-        if (connection != besides && !stranger) taken.push_back({kept.shares, kept.number, idle});
+        auto const [idle, stranger, streams] = connection->standing();
+        if (connection != besides && !stranger && !streams)
+            taken.push_back({kept.shares, kept.number, idle});
     }
     VFMGR_TRY(auto const leaves, find_place(taken, peer, limits_));
     if (leaves) give_way(*leaves, "this connection was closed to make room for one that waited");
@@ -384,6 +385,11 @@ void Server::limit(Limits const& limits) {
     impl_->mailbox->post([this, limits] {
         for (auto const& listener : impl_->listeners) listener->limit(limits);
     });
+}
+
+std::function<void(std::function<void()>)> Server::io_post() const {
+    return
+        [mailbox = impl_->mailbox](std::function<void()> work) { mailbox->post(std::move(work)); };
 }
 
 }  // namespace vfmgr::http
