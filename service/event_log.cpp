@@ -6,33 +6,60 @@
 #include "service/routes/router.hpp"
 
 namespace vfmgr {
+namespace {
 
-void log_event(HistoryEvent const& event) {
+struct Line {
+    Severity severity;
     std::string_view message;
-    auto severity = Severity::notice;
-    if (event.kind == EventKind::lost) {
-        message = "a VM has lost its VF";
-        severity = Severity::error;
-    } else if (event.kind == EventKind::drift) {
-        message = "drift";
-        severity = Severity::warning;
-    } else if (event.kind == EventKind::settled) {
-        message = "drift is over";
-    } else if (event.kind == EventKind::repaired) {
-        message = "drift repaired";
-    } else if (event.kind == EventKind::repair_failed) {
-        message = "drift can't be repaired";
-        severity = Severity::warning;
-    } else {
-        return;
+};
+
+std::optional<Line> line_of(EventKind kind) {
+    switch (kind) {
+        case EventKind::lost:
+            return Line{Severity::error, "a VM has lost its VF"};
+        case EventKind::drift:
+            return Line{Severity::warning, "drift"};
+        case EventKind::settled:
+            return Line{Severity::notice, "drift is over"};
+        case EventKind::repaired:
+            return Line{Severity::notice, "drift repaired"};
+        case EventKind::repair_failed:
+            return Line{Severity::warning, "drift can't be repaired"};
+        case EventKind::pf_stuck:
+        case EventKind::pci_busy:
+            return Line{Severity::error, "a PF is stuck"};
+        case EventKind::pf_answers:
+        case EventKind::pci_free:
+            return Line{Severity::notice, "a PF is no longer stuck"};
+        case EventKind::libvirt_lost:
+            return Line{Severity::warning, "libvirt can't be queried"};
+        case EventKind::libvirt_found:
+            return Line{Severity::notice, "libvirt can be queried again"};
+        case EventKind::store_read_only:
+            return Line{Severity::error, "the store can't be written"};
+        case EventKind::store_writable:
+            return Line{Severity::notice, "the store can be written again"};
+        default:
+            return std::nullopt;
     }
-    log(severity, message,
-        {{"pf", to_string(event.pf)},
+}
+
+void log_event(Event const& event) {
+    auto const line = line_of(event.kind);
+    if (!line) return;
+    log(line->severity, line->message,
+        {{"pf", event.pf ? to_string(*event.pf) : ""},
          {"vf", event.vf ? std::to_string(*event.vf) : ""},
          {"vm", event.vm.value_or("")},
          {"attachment", event.attachment.value_or("")},
          {"event", std::to_string(event.number)},
          {"detail", event.detail}});
+}
+
+}  // namespace
+
+void log_events(std::vector<Event> const& events) {
+    for (auto const& event : events) log_event(event);
 }
 
 void log_recovered(Operation const& operation) {

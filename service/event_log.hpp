@@ -9,7 +9,7 @@
 namespace vfmgr {
 
 // Skips events that an operation requested and caused: the operation logs those itself.
-void log_event(HistoryEvent const& event);
+void log_events(std::vector<Event> const& events);
 // Logs an operation that recovery ended, after a crash or a stop that did not wait.
 void log_recovered(Operation const& operation);
 // Logs the end of an operation.

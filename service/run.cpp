@@ -252,7 +252,7 @@ void follow_changes(Engine& engine, Serving const& serving, Clock& clock) {
 void stop(Engine& engine, http::Server& server, AuditTrail& trail, Clock& clock) {
     engine.stop_waiting();
     server.finish(last_answers_time);
-    engine.on_event({});
+    static_cast<void>(engine.on_events({}, 0).has_value());
     engine.on_operation({});
     engine.control().on_change([] {});
     trail.finish();
@@ -280,7 +280,7 @@ Result<void> run(Config const& config, LoadConfig const& load, Kernel& kernel,
     bell.on_ring([&engine] { engine.observe_at_once(); });
     auto const hearing = held([&bell] { bell.on_ring({}); });
     VFMGR_TRY(auto const events, HostEvents::start([&engine] { engine.observe_again(); }));
-    engine.on_event(log_event);
+    VFMGR_CHECK(engine.on_events(log_events, 0));
     VFMGR_CHECK(engine.recover(log_recovered));
     VFMGR_TRY(auto responder, verify::Responder::start(verify::ResponderLimits{}, guests.check_peer,
                                                        interop::cm_streams(rping_program)));

@@ -83,41 +83,4 @@ extern template struct Json<PlanView>;
 extern template struct Json<DryRun>;
 extern template struct Json<Operation>;
 
-// An event in the life of a PF or one of its VFs. Events are kept in the order of observation,
-// longer than the attachment and the VF they describe. A value.
-
-// drift: the host differs from the desired state, and no vfmgr operation caused that. settled: it
-// matches the desired state again. lost: drift that left a running VM without its VF. repaired,
-// repair_failed: what mode enforce did about it. The others are ends of operations, and verdicts.
-enum class EventKind {
-    pf_configured,
-    attached,
-    attach_failed,
-    verified,
-    detached,
-    quarantined,
-    drift,
-    settled,
-    repaired,
-    repair_failed,
-    lost
-};
-
-struct HistoryEvent {
-    std::uint64_t number = 0;  // rises with time on this host; assigned by the store
-    Time at{};
-    EventKind kind = EventKind::drift;
-    PciAddress pf;
-    std::optional<std::uint16_t> vf;  // absent: the PF, and with it all of its VFs
-    std::optional<std::string> attachment;
-    std::optional<std::string> vm;
-    std::optional<std::string> operation;     // the one that caused it; has the details
-    std::optional<std::uint64_t> because_of;  // number of the event that caused it
-    std::string detail;                       // one sentence
-    std::optional<Certificate> certificate;   // of the detached VF
-    bool operator==(HistoryEvent const&) const = default;
-};
-
-extern template struct Json<HistoryEvent>;
-
 }  // namespace vfmgr

@@ -16,6 +16,7 @@
 #include "api/types/attachment.hpp"
 #include "api/types/check.hpp"
 #include "api/types/daemon.hpp"
+#include "api/types/event.hpp"
 #include "api/types/firmware.hpp"
 #include "api/types/identities.hpp"
 #include "api/types/json.hpp"
@@ -181,7 +182,7 @@ template Result<VmInfo> value_of(http::Response const&);
 template Result<ItemList<Attachment>> value_of(http::Response const&);
 template Result<ItemList<AuditEntry>> value_of(http::Response const&);
 template Result<ItemList<FirmwareView>> value_of(http::Response const&);
-template Result<ItemList<HistoryEvent>> value_of(http::Response const&);
+template Result<ItemList<Event>> value_of(http::Response const&);
 template Result<ItemList<Network>> value_of(http::Response const&);
 template Result<ItemList<Pool>> value_of(http::Response const&);
 template Result<ItemList<Reservation>> value_of(http::Response const&);

@@ -106,7 +106,7 @@ Table operation_table(std::vector<Operation> const& operations) {
     return table;
 }
 
-Table history_table(std::vector<HistoryEvent> const& events) {
+Table history_table(std::vector<Event> const& events) {
     Table table{{"EVENT", "AT", "KIND", "VM", "ATTACHMENT", "BECAUSE OF", "DETAIL"}, {}};
     for (auto const& event : events)
         table.rows.push_back({cell(event.number), cell(event.at), cell(event.kind), cell(event.vm),

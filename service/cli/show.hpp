@@ -8,6 +8,7 @@
 
 #include "api/types/attachment.hpp"
 #include "api/types/daemon.hpp"
+#include "api/types/event.hpp"
 #include "api/types/operation.hpp"
 #include "api/types/pf_state.hpp"
 #include "api/types/rdma.hpp"
@@ -23,7 +24,7 @@ namespace vfmgr {
 [[nodiscard]] Table audit_table(std::vector<AuditEntry> const& entries);
 [[nodiscard]] Table token_table(std::vector<TokenView> const& tokens);
 [[nodiscard]] Table vf_table(std::vector<PfView> const& pfs);  // all of their VFs
-[[nodiscard]] Table history_table(std::vector<HistoryEvent> const& events);
+[[nodiscard]] Table history_table(std::vector<Event> const& events);
 [[nodiscard]] Table test_table(Verification const& verification);
 [[nodiscard]] Table interop_table(InteropWindow const& window);
 [[nodiscard]] Table step_table(PlanView const& plan);

@@ -59,7 +59,7 @@ std::string quarantine_text(VfId const& vf, VfQuarantine const& quarantine) {
 struct VfPage {
     PfView pf;  // with this VF alone
     std::vector<Verification> runs;
-    std::vector<HistoryEvent> events;
+    std::vector<Event> events;
 };
 
 Result<VfPage> page_of(Connection const& connection, VfId const& id, VfView const& vf) {
@@ -67,7 +67,7 @@ Result<VfPage> page_of(Connection const& connection, VfId const& id, VfView cons
     VFMGR_TRY(page.pf, get<PfView>(connection, "/v1/pfs/" + to_string(id.pf)));
     page.pf.vfs = {vf};
     VFMGR_TRY(auto runs, get<ItemList<Verification>>(connection, path_of(id) + "/verifications"));
-    VFMGR_TRY(auto events, get<ItemList<HistoryEvent>>(connection, path_of(id) + "/history"));
+    VFMGR_TRY(auto events, get<ItemList<Event>>(connection, path_of(id) + "/history"));
     page.runs = std::move(runs.items);
     page.events = std::move(events.items);
     return page;
@@ -121,8 +121,8 @@ Result<void> verifications_of_vf(Options const& options, VfName const& name) {
 Result<void> history_of_vf(Options const& options, VfName const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const vf, resolve_vf(connection, name));
-    return print_list<HistoryEvent>(connection, options, {.path = path_of(vf) + "/history"},
-                                    history_table);
+    return print_list<Event>(connection, options, {.path = path_of(vf) + "/history"},
+                             history_table);
 }
 
 // Adds a command for one VF.

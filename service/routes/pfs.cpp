@@ -204,8 +204,8 @@ Result<Query<http::Response>> list_vf_verifications(Engine& engine, Call const& 
 // A PF's own events are in the history of every VF; only events with a VF prove that it existed.
 Result<Query<http::Response>> list_history(Engine& engine, Call const& call, Snapshot const& now) {
     VFMGR_TRY(auto const vf, vf_id(call));
-    return list_of_vf<HistoryEvent>(engine.events(vf), now, vf, "history of",
-                                    [](HistoryEvent const& event) { return event.vf.has_value(); });
+    return list_of_vf<Event>(engine.events(vf), now, vf, "history of",
+                             [](Event const& event) { return event.vf.has_value(); });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "api/types/attachment.hpp"
 #include "api/types/desired.hpp"
+#include "api/types/event.hpp"
 #include "api/types/firmware.hpp"
 #include "api/types/identities.hpp"
 #include "api/types/json.hpp"
@@ -94,7 +95,7 @@ constexpr std::array<void (*)(std::string_view), 30> parsers{as_document<PfSpec>
                                                              as_document<FirmwareCard>,
                                                              as_document<RdmaLinkSpec>,
                                                              as_document<RdmaLink>,
-                                                             as_document<HistoryEvent>,
+                                                             as_document<Event>,
                                                              as_document<Certificate>,
                                                              as_document<GpuTestReport>,
                                                              as_document<HostTopology>,
@@ -104,6 +105,7 @@ constexpr std::array<void (*)(std::string_view), 30> parsers{as_document<PfSpec>
                                                              as_document<Pool>,
                                                              as_document<ReservationSpec>,
                                                              as_document<Identities>,
+                                                             as_document<DesiredDocument>,
                                                              as_text<PfVfs>,
                                                              as_text<PciIds>,
                                                              as_text<Range<Guid>>};

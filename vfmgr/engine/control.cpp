@@ -38,56 +38,11 @@ void apply(Batch const& batch, DesiredState& desired) {
     for (auto const& address : batch.erase_identities) desired.identities.erase(address);
 }
 
-Result<void> Control::State::commit(Batch batch) {
-    for (auto& event : batch.save_events)
-        if (event.number == 0) event.number = next_event();
-    VFMGR_CHECK(store.commit(batch));
-    apply(batch, desired_);
-    changed_ = true;
-    for (auto const& event : batch.save_events)
-        if (emit) emit(event);
-    for (auto const& operation : batch.save_operations)
-        if (ended && finished(operation)) ended(operation);
-    return {};
-}
-
-void Control::State::set_run(std::string const& attachment, PendingRun run) {
-    runs_[attachment] = std::move(run);
-    changed_ = true;
-}
-
-bool Control::State::erase_run(std::string const& attachment) {
-    if (runs_.erase(attachment) == 0) return false;
-    changed_ = true;
-    return true;
-}
-
-Result<void> Control::State::load_tokens() {
-    VFMGR_TRY(auto const all, store.tokens());
-    std::map<std::string, Token> by_hash;
-    for (auto const& token : all) {
-        by_hash.emplace(token.sha256, token);
-        if (token.former) by_hash.emplace(token.former->sha256, token);
-    }
-    tokens_ = std::make_shared<std::map<std::string, Token> const>(std::move(by_hash));
-    changed_ = true;
-    return {};
-}
-
-Result<void> Control::State::save_token(Token const& token) {
-    VFMGR_CHECK(store.save_token(token));
-    return load_tokens();
-}
-
-Result<bool> Control::State::erase_token(std::string const& id) {
-    VFMGR_TRY(bool const erased, store.erase_token(id));
-    VFMGR_CHECK(load_tokens());
-    return erased;
-}
-
 Result<std::unique_ptr<Control>> Control::start(Store store, Clock const& clock) {
     VFMGR_TRY(DesiredState desired, store.load());
-    std::unique_ptr<State> state(new State(std::move(store), std::move(desired)));
+    VFMGR_TRY(auto const unfinished, store.unfinished());
+    std::unique_ptr<State> state(new State(std::move(store), std::move(desired), clock));
+    state->recorder_ = Recorder(unfinished, state->desired_);
     VFMGR_CHECK(state->load_tokens());
     VFMGR_TRY(state->last_event_, state->store.last_event());
     VFMGR_TRY(state->last_revision_, state->store.last_revision());
@@ -294,6 +249,18 @@ void Control::publish(HypervisorView const& observed, HypervisorScope const& sco
     host_changed_ = true;
 }
 
+void Control::record_host() {
+    post([this](State&) { records_host_ = true; });
+}
+
+// A view that is published meanwhile is recorded in the next turn.
+void Control::record_changes() {
+    auto host = snapshot().host;
+    if (!records_host_ || host == recorded_) return;
+    state_->record_changes(*host);
+    recorded_ = std::move(host);
+}
+
 bool Control::publish_changes() {
     bool const changed = std::exchange(state_->changed_, false);
     std::shared_ptr<DesiredState const> desired;
@@ -345,9 +312,11 @@ void Control::run() {
         tasks_.clear();
         std::ranges::move(offered_.take(), std::back_inserter(tasks));
         lock.unlock();
+        guarded([&] { record_changes(); });  // before the drift that tasks find in them
         for (auto& task : tasks) guarded([&] { task.run(*state_); });
         bool changed = false;
         guarded([&] { changed = publish_changes(); });
+        guarded([&] { state_->emit_events(); });
         for (auto& task : tasks) guarded(task.published);
         ask_watchers(clock_.steady_now(), changed);
         if (changed && changed_) guarded(changed_);

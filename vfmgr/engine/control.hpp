@@ -123,6 +123,9 @@ class Control {
     void publish(KernelView const& observed, KernelScope const& scope, ObservationTime const& when);
     void publish(HypervisorView const& observed, HypervisorScope const& scope, Time now);
 
+    // From now on, what observations find changed on the host becomes events.
+    void record_host();
+
     [[nodiscard]] Snapshot snapshot() const;
     [[nodiscard]] Clock const& clock() const { return clock_; }
     // `changed` is called on the control thread after each change. Don't call this on the control
@@ -136,6 +139,7 @@ class Control {
   private:
     Control(std::unique_ptr<State> state, Clock const& clock);
     void run();
+    void record_changes();
     // Returns whether anything changed since the last time: the state, or what is published of the
     // host.
     [[nodiscard]] bool publish_changes();
@@ -159,10 +163,12 @@ class Control {
     void add_watcher(Watcher watcher);
 
     Clock const& clock_;
-    std::unique_ptr<State> state_;   // control thread only
-    std::vector<Watcher> watchers_;  // control thread only
-    bool expiring_ = false;          // control thread only
-    std::function<void()> changed_;  // control thread only
+    std::unique_ptr<State> state_;              // control thread only
+    std::vector<Watcher> watchers_;             // control thread only
+    bool expiring_ = false;                     // control thread only
+    std::function<void()> changed_;             // control thread only
+    bool records_host_ = false;                 // control thread only
+    std::shared_ptr<HostView const> recorded_;  // control thread only
     // Control thread only.
     std::function<void(std::string const&)> bug_ = [](std::string const&) {};
     mutable std::mutex mutex_;

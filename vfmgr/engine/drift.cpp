@@ -13,8 +13,8 @@ using namespace std::chrono_literals;
 constexpr unsigned changes_reported_max = 10;
 constexpr auto storm_window = 60s;
 
-HistoryEvent event_of(EventKind kind, Drift const& drift, Time at, std::string detail) {
-    HistoryEvent event;
+Event event_of(EventKind kind, Drift const& drift, Time at, std::string detail) {
+    Event event;
     event.at = at;
     event.kind = kind;
     event.pf = drift.pf;
@@ -25,7 +25,7 @@ HistoryEvent event_of(EventKind kind, Drift const& drift, Time at, std::string d
     return event;
 }
 
-HistoryEvent end_of(Drift const& drift, std::uint64_t event, Time at) {
+Event end_of(Drift const& drift, std::uint64_t event, Time at) {
     auto end = event_of(EventKind::settled, drift, at, "no longer: " + drift.sentence);
     end.because_of = event;
     return end;
@@ -42,7 +42,7 @@ DriftWatch::Observed DriftWatch::Observed::losses() const {
     return {drift, {}, managed, {}, judged_attachments};
 }
 
-std::optional<HistoryEvent> DriftWatch::restored(Attachment const& attachment, Time at) {
+std::optional<Event> DriftWatch::restored(Attachment const& attachment, Time at) {
     auto const known = std::ranges::find_if(reported_.known, [&](auto const& entry) {
         return is_loss(entry.second.drift) && entry.second.drift.attachment == attachment.id;
     });
@@ -62,10 +62,10 @@ bool DriftWatch::may_report(Drift const& drift, Deadline now) {
     return false;
 }
 
-std::vector<HistoryEvent> DriftWatch::events_of(Observed const& observed, Time at, Deadline now,
-                                                std::function<std::uint64_t()> const& number) {
+std::vector<Event> DriftWatch::events_of(Observed const& observed, Time at, Deadline now,
+                                         std::function<std::uint64_t()> const& number) {
     pending_ = reported_;
-    std::vector<HistoryEvent> events;
+    std::vector<Event> events;
     std::erase_if(pending_.storms, [&](auto const& entry) {
         auto const& storm = entry.second;
         if (now < storm.until) return false;

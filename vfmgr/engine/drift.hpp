@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "api/types/operation.hpp"
+#include "api/types/event.hpp"
 #include "api/types/time.hpp"
 #include "vfmgr/plan/drift.hpp"
 
@@ -37,13 +37,12 @@ class DriftWatch {
     };
     // Returns events for new, changed and ended drift. `number` gives each event its number.
     // Nothing is remembered until commit(): an event that can't be stored comes again.
-    [[nodiscard]] std::vector<HistoryEvent> events_of(Observed const& observed, Time at,
-                                                      Deadline now,
-                                                      std::function<std::uint64_t()> const& number);
+    [[nodiscard]] std::vector<Event> events_of(Observed const& observed, Time at, Deadline now,
+                                               std::function<std::uint64_t()> const& number);
     void commit() { reported_ = pending_; }
     // An operation returned a VM's VF, so the next loss is a new one. Returns the event that ends
     // the last.
-    [[nodiscard]] std::optional<HistoryEvent> restored(Attachment const& attachment, Time at);
+    [[nodiscard]] std::optional<Event> restored(Attachment const& attachment, Time at);
     // Returns the number of the event that reported it; absent where it was counted in a storm.
     [[nodiscard]] std::optional<std::uint64_t> reported_as(Drift const& drift) const;
 

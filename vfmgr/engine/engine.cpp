@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/engine/engine.hpp"
 #include "vfmgr/engine/state.hpp"
+#include "vfmgr/engine/stored.hpp"
 
 #include <algorithm>
 
@@ -68,12 +69,28 @@ void Engine::submit_own(Verify const& command, std::string const& requested_by) 
     submit(command, Intent{false, requested_by, {}, {}, {}}, [](Result<Answer> const&) {});
 }
 
-void Engine::on_event(std::function<void(HistoryEvent const&)> emit) {
-    control_->wait([&](Control::State& state) { return (state.emit = std::move(emit), true); });
+Result<EventPage> Engine::on_events(std::function<void(std::vector<Event> const&)> emit,
+                                    std::size_t recent) {
+    return control_->wait([&](Control::State& state) -> Result<EventPage> {
+        state.emit = std::move(emit);
+        VFMGR_TRY(auto const last, state.store.last_event());
+        return state.store.events_after(last - std::min<std::uint64_t>(last, recent), recent);
+    });
+}
+
+void Engine::start_observing() {
+    control_->record_host();
+    observer_.start();
 }
 
 void Engine::on_operation(std::function<void(Operation const&)> emit) {
     control_->wait([&](Control::State& state) { return (state.ended = std::move(emit), true); });
+}
+
+void Engine::end_expired() {
+    control_->post([this](Control::State& state) {
+        tidy_reservations(state, operations_.seams().clock.now());
+    });
 }
 
 void Engine::prune() {

@@ -43,7 +43,7 @@ class Engine {
     [[nodiscard]] bool stop(Deadline patience) { return operations_.stop(patience); }
     // Starts the observer. It first judges what recover() observed, if no change was reported
     // since. Call it before commands are submitted from other threads.
-    void start_observing() { observer_.start(); }
+    void start_observing();
     void observe_again() { observer_.observe_again(); }
     void observe_at_once() { observer_.observe_at_once(); }
 
@@ -62,7 +62,9 @@ class Engine {
     [[nodiscard]] Query<std::vector<Operation>> operations(std::size_t max);
     [[nodiscard]] Query<std::vector<Verification>> verifications(std::string attachment);
     [[nodiscard]] Query<std::vector<Verification>> verifications(VfId vf);
-    [[nodiscard]] Query<std::vector<HistoryEvent>> events(VfId vf);
+    [[nodiscard]] Query<std::vector<Event>> events(VfId vf);
+    // In ascending order: those that follow the number `after`.
+    [[nodiscard]] Query<EventPage> events_after(std::uint64_t after, std::size_t max);
     [[nodiscard]] Query<Certificate> certificate(std::string attachment);
     [[nodiscard]] Query<std::vector<AuditEntry>> audit(std::size_t max);
     [[nodiscard]] Query<std::vector<Token>> tokens();
@@ -77,11 +79,15 @@ class Engine {
     [[nodiscard]] Snapshot snapshot() const { return control_->snapshot(); }
     [[nodiscard]] Control& control() { return *control_; }
     [[nodiscard]] TrustedNetdevs const& trusted_netdevs() const { return links_.trusted_netdevs(); }
-    // `emit` is called with each event as it becomes durable, on the control thread; it returns at
-    // once.
-    void on_event(std::function<void(HistoryEvent const&)> emit);
+    // `emit` is called on the control thread with the events of each turn, when they are durable
+    // and readers can read what they are about; it returns at once. Returns those of the last
+    // `recent` numbers before.
+    [[nodiscard]] Result<EventPage> on_events(std::function<void(std::vector<Event> const&)> emit,
+                                              std::size_t recent);
     // The same, with each operation that has ended.
     void on_operation(std::function<void(Operation const&)> emit);
+    // Ends reservations whose time is over; commands find that too.
+    void end_expired();
     // Deletes what the store need not keep any longer. A store that can't be written reports that
     // to clients that request a change.
     void prune();

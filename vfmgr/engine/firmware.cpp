@@ -44,7 +44,11 @@ void Pfs::configure_firmware(Operation& operation, ChangeFirmware const& command
     operations_.run(operation, {functions.begin(), functions.end()}, [&]() -> Result<Batch> {
         VFMGR_TRY(Plan const plan, begin_firmware(operation, command));
         VFMGR_CHECK(operations_.perform(operation, plan, OnFailure::undo));
-        return Batch{};
+        Batch batch;
+        batch.save_events.push_back(event_of(EventKind::firmware_configured, command.card.pci,
+                                             operation, what_was_done(operation),
+                                             seams().clock.now()));
+        return batch;
     });
 }
 

@@ -114,6 +114,9 @@ void Pfs::confirm_gone(Operation& operation, PciAddress const& pf) {
         batch.erase_firmware_tries.push_back(pf);
         for (auto const& attachment : attachments_of_pf(*desired, pf))
             batch.erase_quarantines.push_back(attachment.vf);
+        batch.save_events.push_back(event_of(EventKind::pf_forgotten, pf, operation,
+                                             "the PF is gone, and nothing is stored of it any more",
+                                             seams().clock.now()));
         VFMGR_CHECK(seams().control.wait(
             [&](Control::State& state) { return state.commit(out_of_networks(state, pf)); }));
         return batch;

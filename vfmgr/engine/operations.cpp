@@ -180,16 +180,35 @@ std::string attachment_subject(std::string const& id) {
     return "/v1/attachments/" + id;
 }
 
-HistoryEvent event_of(EventKind kind, Attachment const& attachment, Operation const* operation,
-                      std::string detail, Time at) {
-    HistoryEvent event;
+Event event_of(EventKind kind, Attachment const& attachment, Operation const* operation,
+               std::string detail, Time at) {
+    Event event;
     event.at = at;
     event.kind = kind;
     event.pf = attachment.vf.pf;
     event.vf = attachment.vf.index;
     event.attachment = attachment.id;
     event.vm = attachment.vm;
+    event.vm_uuid = attachment.vm_uuid;
     if (operation) event.operation = operation->id;
+    event.detail = std::move(detail);
+    return event;
+}
+
+std::string what_was_done(Operation const& operation) {
+    std::vector<std::string> done;
+    for (auto const& step : operation.steps)
+        if (step.state == StepState::done) done.push_back(step.sentence);
+    return fmt::format("done: {}", fmt::join(done, "; "));
+}
+
+Event event_of(EventKind kind, PciAddress const& pf, Operation const& operation, std::string detail,
+               Time at) {
+    Event event;
+    event.at = at;
+    event.kind = kind;
+    event.pf = pf;
+    event.operation = operation.id;
     event.detail = std::move(detail);
     return event;
 }

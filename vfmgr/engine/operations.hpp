@@ -100,7 +100,12 @@ class EnginePart {
 // "/v1/pfs/0000:01:00.0", "/v1/attachments/3f9c2b1d": subjects of operations.
 [[nodiscard]] std::string subject_of(PciAddress const& pf);
 [[nodiscard]] std::string attachment_subject(std::string const& id);
-[[nodiscard]] HistoryEvent event_of(EventKind kind, Attachment const& attachment,
-                                    Operation const* operation, std::string detail, Time at);
+// The sentences of the steps that it did.
+[[nodiscard]] std::string what_was_done(Operation const& operation);
+[[nodiscard]] Event event_of(EventKind kind, Attachment const& attachment,
+                             Operation const* operation, std::string detail, Time at);
+// Of the PF itself, caused by the operation.
+[[nodiscard]] Event event_of(EventKind kind, PciAddress const& pf, Operation const& operation,
+                             std::string detail, Time at);
 
 }  // namespace vfmgr

@@ -17,15 +17,9 @@ std::string spec_sentence(PfSpec const& spec) {
 
 }  // namespace
 
-HistoryEvent configured_event(PciAddress const& pf, PfSpec const& spec, Operation const& operation,
-                              Time at) {
-    HistoryEvent configured;
-    configured.at = at;
-    configured.kind = EventKind::pf_configured;
-    configured.pf = pf;
-    configured.operation = operation.id;
-    configured.detail = spec_sentence(spec);
-    return configured;
+Event configured_event(PciAddress const& pf, PfSpec const& spec, Operation const& operation,
+                       Time at) {
+    return event_of(EventKind::pf_configured, pf, operation, spec_sentence(spec), at);
 }
 
 void Pfs::configure_pf(Operation& operation, ReplacePfSpec const& command, IfMatch if_match) {
@@ -56,6 +50,9 @@ void Pfs::forget_pf(Operation& operation, PciAddress const& pf, IfMatch if_match
         VFMGR_CHECK(check_unused(*desired, pf));
         Batch batch;
         batch.erase_pfs.push_back(pf);
+        batch.save_events.push_back(event_of(EventKind::pf_forgotten, pf, operation,
+                                             "vfmgr no longer manages the PF",
+                                             seams().clock.now()));
         return batch;
     });
 }

@@ -36,8 +36,8 @@ class Pfs : public EnginePart {
 };
 
 // "pf_configured", with what is desired now.
-[[nodiscard]] HistoryEvent configured_event(PciAddress const& pf, PfSpec const& spec,
-                                            Operation const& operation, Time at);
+[[nodiscard]] Event configured_event(PciAddress const& pf, PfSpec const& spec,
+                                     Operation const& operation, Time at);
 // Stores how often a card's settings were tried, if that has changed: what never holds is not set
 // for ever.
 [[nodiscard]] Batch remembering(DesiredState const& desired, FirmwareCard const& card,

@@ -67,8 +67,14 @@ Query<std::vector<Verification>> Engine::verifications(VfId vf) {
                    [vf](Control::State& state) { return state.store.verifications(vf); });
 }
 
-Query<std::vector<HistoryEvent>> Engine::events(VfId vf) {
+Query<std::vector<Event>> Engine::events(VfId vf) {
     return in_turn(*control_, [vf](Control::State& state) { return state.store.events(vf); });
+}
+
+Query<EventPage> Engine::events_after(std::uint64_t after, std::size_t max) {
+    return in_turn(*control_, [after, max](Control::State& state) {
+        return state.store.events_after(after, max);
+    });
 }
 
 Query<Certificate> Engine::certificate(std::string attachment) {

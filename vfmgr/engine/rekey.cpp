@@ -101,6 +101,11 @@ void Pfs::rekey(Operation& operation, RekeyPf const& command) {
         for (auto& network : batch.save_networks) network.revision = revision;
         batch.save_operations.push_back(operation);
         batch.erase_records_of.push_back(operation.id);
+        for (auto const& move : plan->moves)
+            batch.save_events.push_back(
+                event_of(EventKind::pf_rekeyed, move.to, operation,
+                         fmt::format("what is stored of PF {} moved here", to_string(move.from)),
+                         seams().clock.now()));
         return batch;
     });
     if (!written) return;

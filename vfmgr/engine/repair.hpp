@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "api/types/operation.hpp"
+#include "api/types/event.hpp"
 #include "api/types/time.hpp"
 #include "vfmgr/engine/execute.hpp"
 
@@ -27,7 +27,7 @@ struct Repair {
     OnFailure on_failure = OnFailure::stop;
     // The event for the history at its end if it did something, if it failed in a new way, or if
     // its plan was refused in a new way; the outcome sets its kind and detail. Absent: none.
-    std::optional<HistoryEvent> event{};
+    std::optional<Event> event{};
     // The attachment whose VF it returns to its VM: once it has, that loss is over in the history.
     std::optional<Attachment> restores{};
     std::function<void()> afterwards{};  // called when something was done

@@ -16,13 +16,6 @@ namespace {
 constexpr auto filter_aspect = " filter";
 constexpr std::chrono::seconds filter_wait_max{1};
 
-std::string what_was_done(Operation const& operation) {
-    std::vector<std::string> done;
-    for (auto const& step : operation.steps)
-        if (step.state == StepState::done) done.push_back(step.sentence);
-    return fmt::format("done: {}", fmt::join(done, "; "));
-}
-
 }  // namespace
 
 // On the observer's thread, right after an observation. Reads the claims last: an operation whose
@@ -119,7 +112,7 @@ void Repairs::do_repair(Operation& operation, Repair const& repair) {
     if (did_something && repair.afterwards) repair.afterwards();
 }
 
-void Repairs::report_refused(Control::State& state, HistoryEvent event, Error const& why) {
+void Repairs::report_refused(Control::State& state, Event event, Error const& why) {
     event.at = seams().clock.now();
     event.kind = EventKind::repair_failed;
     event.detail = fmt::format("{}: {}", why.detail, why.remedy);
@@ -159,7 +152,7 @@ bool Repairs::begin_repair(Control::State& state, HostView const& host, Repair r
 }
 
 Repair Repairs::repair_of_pf(PciAddress const& pf, std::optional<std::uint64_t> because_of) const {
-    HistoryEvent event;
+    Event event;
     event.pf = pf;
     event.because_of = because_of;
     return {subject_of(pf),

@@ -46,7 +46,7 @@ class Repairs : public EnginePart {
                                       std::optional<std::uint64_t> because_of) const;
     [[nodiscard]] Repair repair_of_attachment(Attachment const& attachment,
                                               std::optional<std::uint64_t> because_of);
-    void report_refused(Control::State& state, HistoryEvent event, Error const& why);
+    void report_refused(Control::State& state, Event event, Error const& why);
     void do_repair(Operation& operation, Repair const& repair);
     [[nodiscard]] Result<void> plan_and_do(Operation& operation, Repair const& repair);
 

@@ -122,6 +122,7 @@ Result<void> Runs::write_verdict(Control::State& state, std::string const& id) {
     batch.save_verifications.emplace_back(proved.vf, verdict);
     batch.save_events.push_back(event_of(EventKind::verified, proved, nullptr,
                                          verdict_sentence(verdict), seams().clock.now()));
+    batch.save_events.back().verdict = verdict.verdict;
     auto const entry = state.desired().attachments.find(id);
     if (entry != state.desired().attachments.end()) {
         batch.save_attachments.push_back(entry->second);

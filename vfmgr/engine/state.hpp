@@ -10,6 +10,8 @@
 #include <string>
 
 #include "vfmgr/engine/control.hpp"
+#include "vfmgr/engine/host_changes.hpp"
+#include "vfmgr/engine/recorder.hpp"
 #include "vfmgr/store/store.hpp"
 
 namespace vfmgr {
@@ -24,14 +26,15 @@ class Control::State {
 
     [[nodiscard]] DesiredState const& desired() const { return desired_; }
     // Writes to disk first, then to memory: what is published is never ahead of the disk.
-    // Events without a number get theirs, and are emitted once they are durable.
+    // Adds the events that follow from the batch's changes. Events without a number get theirs.
+    // All are emitted at the end of the turn, when readers can read what they are about.
     [[nodiscard]] Result<void> commit(Batch batch);
     // Numbers an event that others refer to; unused numbers leave a gap.
     [[nodiscard]] std::uint64_t next_event() { return ++last_event_; }
     // Numbers a revision of the desired state: none is used twice, even when its owner is gone.
     [[nodiscard]] std::uint64_t next_revision() { return ++last_revision_; }
-    // Called with each event, on the control thread; returns at once.
-    std::function<void(HistoryEvent const&)> emit{};
+    // Called with the events of a turn, on the control thread; returns at once.
+    std::function<void(std::vector<Event> const&)> emit{};
     std::function<void(Operation const&)> ended{};  // the same, with each operation that has
                                                     // ended
     [[nodiscard]] Result<void> save_token(Token const& token);
@@ -40,15 +43,31 @@ class Control::State {
 
   private:
     friend class Control;
-    State(Store opened, DesiredState desired)
-        : store(std::move(opened)), desired_(std::move(desired)) {}
+    State(Store opened, DesiredState desired, Clock const& clock)
+        : store(std::move(opened)), clock_(clock), desired_(std::move(desired)) {}
     [[nodiscard]] Result<void> load_tokens();
+    // Events of what the host changed since the last call. A store that can't be written gets them
+    // at a later call.
+    void record_changes(HostView const& host);
+    void emit_events();
+    // Numbers events, and completes what they are about.
+    void prepare(std::vector<Event>& events);
+    void take(Batch& batch);  // which is durable
+    void report_writable(Result<void> const& written, bool ordinary);
+    Clock const& clock_;
     DesiredState desired_;
     std::map<std::string, PendingRun> runs_;  // by attachment
     bool changed_ = true;                     // since it was published
     std::uint64_t last_event_ = 0;
     std::uint64_t last_revision_ = 0;
     std::shared_ptr<std::map<std::string, Token> const> tokens_;
+    Recorder recorder_;
+    std::optional<HostFacts> host_;  // as far as events have reported it
+    LinkFlaps flaps_;
+    std::vector<Event> emitted_;  // in this turn
+    // The store can't be written, except for its reserve perhaps.
+    bool read_only_ = false;
+    std::optional<Event> unsaid_{};  // that it is read-only, until that can be stored
 };
 
 }  // namespace vfmgr

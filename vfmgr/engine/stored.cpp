@@ -19,12 +19,6 @@ Result<void> check_holder(Reservation const& reservation, Intent const& intent) 
                 "choose another name; it ends when it expires, or when its holder releases it");
 }
 
-bool is_attached(DesiredState const& desired, VfId const& vf) {
-    return std::ranges::any_of(desired.attachments, [&](auto const& each) {
-        return each.second.vf == vf && each.second.state == AttachmentState::attached;
-    });
-}
-
 }  // namespace
 
 Result<Stored> Storing::operator()(PutNetwork const& command) const {

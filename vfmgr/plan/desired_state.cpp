@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/plan/desired_state.hpp"
 
+#include <algorithm>
+
 #include "api/types/json.hpp"
 
 namespace vfmgr {
@@ -51,6 +53,12 @@ template <class F, Of<DesiredRdmaLink> V>
 void fields(F& f, V& link) {
     f.value("link", link.link);
     f.value("revision", link.revision);
+}
+
+bool is_attached(DesiredState const& desired, VfId const& vf) {
+    return std::ranges::any_of(desired.attachments, [&](auto const& each) {
+        return each.second.vf == vf && each.second.state == AttachmentState::attached;
+    });
 }
 
 Network const* find_network(Networks const& networks, std::string_view name) {

@@ -88,6 +88,7 @@ struct DesiredState {
     bool operator==(DesiredState const&) const = default;
 };
 
+[[nodiscard]] bool is_attached(DesiredState const& desired, VfId const& vf);
 // nullptr: there is none of that name. Points into `networks`.
 [[nodiscard]] Network const* find_network(Networks const& networks, std::string_view name);
 // Returns the network of an attachment, if it has one that its PF carries.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/types/attachment.hpp"
+#include "api/types/event.hpp"
 #include "api/types/operation.hpp"
 #include "vfmgr/plan/desired_state.hpp"
 #include "vfmgr/plan/host_view.hpp"
@@ -80,7 +81,7 @@ struct DetachOutcome {
 // latest first. Otherwise returns not_found with the reason: the attachment still exists, its VF is
 // in quarantine, its VF was gone, or there was no such attachment.
 [[nodiscard]] Result<Certificate> find_certificate(DesiredState const& desired,
-                                                   std::vector<HistoryEvent> const& events,
+                                                   std::vector<Event> const& events,
                                                    std::string const& attachment);
 
 // Plans the restore at boot: VFs, settings, bindings and interfaces of all attachments, before

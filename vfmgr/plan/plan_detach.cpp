@@ -97,8 +97,8 @@ Error no_certificate(std::string detail, std::string remedy) {
     return {Problem::not_found, std::move(detail), std::move(remedy)};
 }
 
-Error why_none(HistoryEvent const& last, std::string const& attachment) {
-    VfId const vf{last.pf, last.vf.value_or(0)};
+Error why_none(Event const& last, std::string const& attachment) {
+    VfId const vf{last.pf.value_or(PciAddress{}), last.vf.value_or(0)};
     auto const vm = last.vm.value_or("a VM");
     if (last.kind == EventKind::attach_failed)
         return no_certificate(
@@ -130,8 +130,7 @@ DetachOutcome detach_outcome(HostView const& after, Attachment const& attachment
     return {{}, certificate_of(attachment, *pf, *vf, notes)};
 }
 
-Result<Certificate> find_certificate(DesiredState const& desired,
-                                     std::vector<HistoryEvent> const& events,
+Result<Certificate> find_certificate(DesiredState const& desired, std::vector<Event> const& events,
                                      std::string const& attachment) {
     for (auto const& event : events)
         if (event.certificate && event.certificate->attachment == attachment)

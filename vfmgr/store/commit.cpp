@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "api/types/json_text.hpp"
@@ -15,6 +16,13 @@ namespace {
 constexpr std::int64_t attachment_verifications_max = 100;  // kept for each
 constexpr std::int64_t vf_verifications_max = 200;
 constexpr std::int64_t vf_events_max = 1000;  // ends of attachments, and as many others
+// Events that are in no VF's history are kept while at most as many numbers were given since.
+constexpr std::uint64_t passing_events_max = 20'000;
+// A VF's history is about what lasts: these come in numbers, or have an end that is in it.
+constexpr std::array passing{EventKind::operation_accepted, EventKind::operation_succeeded,
+                             EventKind::operation_failed,   EventKind::attaching,
+                             EventKind::detaching,          EventKind::link_up,
+                             EventKind::link_down};
 
 // The JSON text of a column.
 template <class T>
@@ -143,20 +151,16 @@ void save_verifications(SQLite::Database& db, Batch const& batch) {
     }
 }
 
-void save_events(SQLite::Database& db, Batch const& batch) {
-    for (auto const& event : batch.save_events) {
-        int const detached = event.kind == EventKind::detached ? 1 : 0;
-        execute(db,
-                "DELETE FROM events WHERE pf = ?1 AND vf IS ?2 AND detached = ?3 AND number <= "
-                "(SELECT number FROM events WHERE pf = ?1 AND vf IS ?2 AND detached = ?3 "
-                "ORDER BY number DESC LIMIT 1 OFFSET ?4)",
-                to_string(event.pf), event.vf, detached, vf_events_max - 1);
-        execute(db,
-                "INSERT INTO events (number, pf, vf, document, attachment, detached) "
-                "VALUES (?, ?, ?, ?, ?, ?)",
-                static_cast<std::int64_t>(event.number), to_string(event.pf), event.vf,
-                document_of(event), event.attachment, detached);
-    }
+bool is_passing(Event const& event) {
+    return !event.pf || std::ranges::find(passing, event.kind) != passing.end();
+}
+
+void save_passing(SQLite::Database& db, Event const& event) {
+    if (event.number > passing_events_max)
+        execute(db, "DELETE FROM passing_events WHERE number <= ?",
+                static_cast<std::int64_t>(event.number - passing_events_max));
+    execute(db, "INSERT INTO passing_events VALUES (?, ?)", static_cast<std::int64_t>(event.number),
+            document_of(event));
 }
 
 template <class T>
@@ -188,10 +192,12 @@ Result<void> load_quarantine(Store::Impl const& store, SQLite::Database& db, Des
     return {};
 }
 
+}  // namespace
+
 // An operation under way may use the reserve, so that it can end, and so may every batch that ends
-// an attachment. A batch that begins or only records something can be refused, so it leaves the
-// reserve alone.
-Room room_of(Batch const& batch) {
+// an attachment, or reports that only the reserve is left. A batch that begins or only records
+// something can be refused, so it leaves the reserve alone.
+bool uses_reserve(Batch const& batch) {
     bool const under_way = !batch.save_records.empty() || !batch.save_record_states.empty() ||
                            !batch.erase_records_of.empty() || !batch.save_attachments.empty() ||
                            !batch.erase_attachments.empty() || !batch.save_quarantines.empty() ||
@@ -199,18 +205,41 @@ Room room_of(Batch const& batch) {
     bool const ends = std::ranges::any_of(batch.save_operations, [](Operation const& operation) {
         return operation.kind == OperationKind::detach;
     });
-    return under_way || ends ? Room::reserve : Room::ordinary;
+    bool const reports = std::ranges::any_of(batch.save_events, [](Event const& event) {
+        return event.kind == EventKind::store_read_only;
+    });
+    return under_way || ends || reports;
 }
 
-}  // namespace
+void save_events(SQLite::Database& db, std::vector<Event> const& events) {
+    for (auto const& event : events) {
+        if (is_passing(event)) {
+            save_passing(db, event);
+            continue;
+        }
+        auto const pf = to_string(*event.pf);
+        int const detached = event.kind == EventKind::detached ? 1 : 0;
+        execute(db,
+                "DELETE FROM events WHERE pf = ?1 AND vf IS ?2 AND detached = ?3 AND number <= "
+                "(SELECT number FROM events WHERE pf = ?1 AND vf IS ?2 AND detached = ?3 "
+                "ORDER BY number DESC LIMIT 1 OFFSET ?4)",
+                pf, event.vf, detached, vf_events_max - 1);
+        execute(db,
+                "INSERT INTO events (number, pf, vf, document, attachment, detached) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                static_cast<std::int64_t>(event.number), pf, event.vf, document_of(event),
+                event.attachment, detached);
+    }
+}
 
 Result<void> Store::commit(Batch const& batch) {
     if (batch == Batch{}) return {};
-    return impl_->in_transaction(room_of(batch), [&](SQLite::Database& db) -> Result<void> {
+    auto const room = uses_reserve(batch) ? Room::reserve : Room::ordinary;
+    return impl_->in_transaction(room, [&](SQLite::Database& db) -> Result<void> {
         save_desired(db, batch);
         save_operations(db, batch);
         save_verifications(db, batch);
-        save_events(db, batch);
+        save_events(db, batch.save_events);
         return {};
     });
 }

@@ -95,6 +95,8 @@ struct Store::Impl {
     [[nodiscard]] static bool is_full(Error const& error);
 };
 
+void save_events(SQLite::Database& db, std::vector<Event> const& events);
+
 // Milliseconds since 1970, as in the columns that are compared.
 [[nodiscard]] inline std::int64_t milliseconds_of(Time time) {
     return std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch()).count();

@@ -2,12 +2,20 @@
 // Reads for recovery and the API: operations, their journal, verifications.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "api/types/json.hpp"
 #include "vfmgr/store/database.hpp"
 
 namespace vfmgr {
 
 namespace {
+
+Result<std::uint64_t> number_of(Store::Impl& store, char const* sql) {
+    return store.guarded(Access::read, [&](SQLite::Database& db) -> Result<std::uint64_t> {
+        return static_cast<std::uint64_t>(db.execAndGet(sql).getInt64());
+    });
+}
 
 // A journal's list of steps: a bare array, which from_json_document() has no reader for.
 struct Steps {
@@ -97,26 +105,52 @@ Result<std::vector<Verification>> Store::verifications(VfId const& vf) {
                                        to_string(vf.pf), int{vf.index});
 }
 
-Result<std::vector<HistoryEvent>> Store::events(VfId const& vf) {
-    return impl_->values<HistoryEvent>("event",
-                                       "SELECT number, document FROM events WHERE pf = ? "
-                                       "AND (vf = ? OR vf IS NULL) ORDER BY number DESC",
-                                       to_string(vf.pf), int{vf.index});
+Result<std::vector<Event>> Store::events(VfId const& vf) {
+    return impl_->values<Event>("event",
+                                "SELECT number, document FROM events WHERE pf = ? "
+                                "AND (vf = ? OR vf IS NULL) ORDER BY number DESC",
+                                to_string(vf.pf), int{vf.index});
 }
 
-Result<std::vector<HistoryEvent>> Store::events(std::string const& attachment) {
-    return impl_->values<HistoryEvent>("event",
-                                       "SELECT number, document FROM events WHERE attachment = ? "
-                                       "ORDER BY number DESC",
-                                       attachment);
+Result<std::vector<Event>> Store::events(std::string const& attachment) {
+    return impl_->values<Event>("event",
+                                "SELECT number, document FROM events WHERE attachment = ? "
+                                "ORDER BY number DESC",
+                                attachment);
+}
+
+Result<EventPage> Store::events_after(std::uint64_t after, std::size_t max) {
+    EventPage page;
+    VFMGR_TRY(page.last, last_event());
+    VFMGR_TRY(
+        page.pruned,
+        number_of(*impl_, "SELECT CAST(value AS INTEGER) FROM host WHERE name = 'events_pruned'"));
+    auto const first = static_cast<std::int64_t>(std::min(after, page.last));
+    VFMGR_CHECK(impl_->guarded(Access::read, [&](SQLite::Database& db) -> Result<void> {
+        SQLite::Statement rows(db,
+                               "SELECT number, document FROM events WHERE number > ?1 UNION ALL "
+                               "SELECT number, document FROM passing_events WHERE number > ?1 "
+                               "ORDER BY number LIMIT ?2");
+        SQLite::bind(rows, first, sql_limit(max));
+        while (rows.executeStep()) {
+            auto event = value_of<Event>(*impl_, rows.getColumn(1), "an event");
+            if (event)
+                page.events.push_back(std::move(*event));
+            else  // it is as good as deleted, and must not keep the others from being read
+                page.pruned =
+                    std::max(page.pruned, static_cast<std::uint64_t>(rows.getColumn(0).getInt64()));
+        }
+        return {};
+    }));
+    return page;
 }
 
 Result<std::uint64_t> Store::last_event() {
-    return impl_->guarded(Access::read, [](SQLite::Database& db) -> Result<std::uint64_t> {
-        SQLite::Statement last(db, "SELECT seq FROM sqlite_sequence WHERE name = 'events'");
-        if (!last.executeStep()) return 0;
-        return static_cast<std::uint64_t>(last.getColumn(0).getInt64());
-    });
+    return number_of(
+        *impl_,
+        "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0), "
+        "coalesce((SELECT max(number) FROM passing_events), 0), "
+        "(SELECT CAST(value AS INTEGER) FROM host WHERE name = 'events_pruned'))");
 }
 
 }  // namespace vfmgr

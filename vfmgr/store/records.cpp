@@ -87,7 +87,7 @@ void append(SQLite::Database& db, AuditEntry const& entry) {
 
 }  // namespace
 
-Result<void> Store::save_token(Token const& token) {
+Result<void> Store::save_token(Token const& token, std::vector<Event> const& events) {
     return impl_->in_transaction(Room::ordinary, [&](SQLite::Database& db) -> Result<void> {
         std::optional<std::string> scopes;
         if (token.scopes) scopes = fmt::format("{}", fmt::join(*token.scopes, " "));
@@ -107,6 +107,7 @@ Result<void> Store::save_token(Token const& token) {
                 token.id, token.sha256, token.role, token.description,
                 milliseconds_of(token.created_at), milliseconds_in(token.expires_at), scopes,
                 milliseconds_in(token.rotated_at), former, milliseconds_in(former_until));
+        save_events(db, events);
         return {};
     });
 }
@@ -129,9 +130,11 @@ Result<std::vector<Token>> Store::tokens() {
     });
 }
 
-Result<bool> Store::erase_token(std::string const& id) {
+Result<bool> Store::erase_token(std::string const& id, std::vector<Event> const& events) {
     return impl_->in_transaction(Room::reserve, [&](SQLite::Database& db) -> Result<bool> {
-        return execute(db, "DELETE FROM tokens WHERE id = ?", id) > 0;
+        bool const erased = execute(db, "DELETE FROM tokens WHERE id = ?", id) > 0;
+        if (erased) save_events(db, events);
+        return erased;
     });
 }
 

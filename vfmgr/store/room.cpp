@@ -22,6 +22,8 @@ constexpr std::array forgettable{
     "number <= (SELECT number FROM verifications WHERE attachment NOT IN "
     "(SELECT id FROM attachments) ORDER BY number LIMIT 1 OFFSET (SELECT count(*) / 8 "
     "FROM verifications WHERE attachment NOT IN (SELECT id FROM attachments)))",
+    "DELETE FROM passing_events WHERE number <= (SELECT number FROM passing_events "
+    "ORDER BY number LIMIT 1 OFFSET (SELECT count(*) / 8 FROM passing_events))",
     "DELETE FROM events WHERE detached = 0 AND number <= (SELECT number FROM events "
     "WHERE detached = 0 ORDER BY number LIMIT 1 "
     "OFFSET (SELECT count(*) / 8 FROM events WHERE detached = 0))",

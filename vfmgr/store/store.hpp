@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "api/types/daemon.hpp"
+#include "api/types/event.hpp"
 #include "api/types/operation.hpp"
 #include "vfmgr/plan/desired_state.hpp"
 #include "vfmgr/plan/step.hpp"
@@ -67,7 +68,7 @@ struct Batch {
     std::vector<IdempotencyRecord> save_idempotency;
     // Go into the history of their VF and of their attachment.
     std::vector<std::pair<VfId, Verification>> save_verifications;
-    std::vector<HistoryEvent> save_events;  // each with a number of its own, above last_event()
+    std::vector<Event> save_events;  // each with a number of its own, above last_event()
     struct Record {
         std::string operation;
         JournalRecord record;  // inserted, or replaced by (operation, seq)
@@ -84,6 +85,16 @@ struct Batch {
     std::vector<std::string>
         erase_records_of;  // operation ids: the journal of a finished operation
     bool operator==(Batch const&) const = default;
+};
+// True when the batch may fill the part of the store that is reserved. Pure.
+[[nodiscard]] bool uses_reserve(Batch const& batch);
+
+// A part of all events, in the order of their numbers.
+struct EventPage {
+    std::vector<Event> events;
+    // The highest number that was deleted, or here can't be read: up to it, events are missing.
+    std::uint64_t pruned = 0;
+    std::uint64_t last = 0;  // the highest number that was given to an event
 };
 
 struct TokenUse {
@@ -140,25 +151,31 @@ class Store {
     // Newest first, of every attachment that the VF had; 200 are kept for each VF.
     [[nodiscard]] Result<std::vector<Verification>> verifications(VfId const& vf);
 
-    // Returns events of the VF, and those of all VFs of its PF; newest first. 1000 are kept for
-    // each VF, and 1000 of the PF itself, however old; and 1000 ends of attachments on each VF
-    // apart from those, since they hold the certificates.
-    [[nodiscard]] Result<std::vector<HistoryEvent>> events(VfId const& vf);
+    // Returns the history of the VF and what happened to its PF; newest first. 1000 events are kept
+    // for each VF, and 1000 of the PF itself, however old; and 1000 ends of attachments on each VF
+    // apart from those, since they hold the certificates. Events without a PF, and those that come
+    // in numbers (operations, a PF's link), are in no VF's history: 20,000 of them are kept.
+    [[nodiscard]] Result<std::vector<Event>> events(VfId const& vf);
     // Returns those of the attachment, newest first, even when it is gone.
-    [[nodiscard]] Result<std::vector<HistoryEvent>> events(std::string const& attachment);
+    [[nodiscard]] Result<std::vector<Event>> events(std::string const& attachment);
     // 0: there are no events yet.
     [[nodiscard]] Result<std::uint64_t> last_event();
+    // Returns at most `max` events, those that follow the number `after`.
+    [[nodiscard]] Result<EventPage> events_after(std::uint64_t after, std::size_t max);
     // The highest that was ever saved, including erased ones; 0: none, or saved by an older
     // version.
     [[nodiscard]] Result<std::uint64_t> last_revision();
 
-    // Leaves its last use alone: save_token_uses() writes that.
-    [[nodiscard]] Result<void> save_token(Token const& token);
+    // Leaves its last use alone: save_token_uses() writes that. `events` become durable with the
+    // change.
+    [[nodiscard]] Result<void> save_token(Token const& token,
+                                          std::vector<Event> const& events = {});
     // By the tokens' ids; those that are gone are left out.
     [[nodiscard]] Result<void> save_token_uses(std::map<std::string, TokenUse> const& uses);
     [[nodiscard]] Result<std::vector<Token>> tokens();
-    // false: there was no such token.
-    [[nodiscard]] Result<bool> erase_token(std::string const& id);
+    // false: there was no such token, and `events` were not saved.
+    [[nodiscard]] Result<bool> erase_token(std::string const& id,
+                                           std::vector<Event> const& events = {});
 
     // Cuts texts that are too long. Keeps 30,000 entries of refused requests, and as many of the
     // others: under 64 MiB.

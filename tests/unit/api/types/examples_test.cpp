@@ -9,6 +9,7 @@
 #include "api/types/check.hpp"
 #include "api/types/daemon.hpp"
 #include "api/types/desired.hpp"
+#include "api/types/event.hpp"
 #include "api/types/firmware.hpp"
 #include "api/types/guest.hpp"
 #include "api/types/identities.hpp"
@@ -87,8 +88,9 @@ TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<NewTokenView>("new_token");
     expect_golden<AuditEntry>("audit_entry");
     expect_golden<AuditEntry>("audit_entry-counted");
-    expect_golden<HistoryEvent>("history_event");
-    expect_golden<HistoryEvent>("history_event-detached");
+    expect_golden<Event>("event");
+    expect_golden<Event>("event-detached");
+    expect_golden<Event>("event-token");
     expect_golden<Certificate>("certificate");
     expect_golden<Certificate>("certificate-infiniband");
 }

@@ -2,6 +2,7 @@
 // One VF, one VM and one RDMA link, as vfctl shows them, and a PF that is not managed any more.
 #include <gmock/gmock.h>
 
+#include "api/types/event.hpp"
 #include "api/types/rdma.hpp"
 #include "api/types/vm_info.hpp"
 #include "tests/unit/service/cli/answering_api.hpp"
@@ -46,7 +47,7 @@ void answer_vf(Api& api, std::size_t events) {
     run.run = "r7";
     run.verdict = Verdict::fail;
     api.on("GET " + pf_path + "/vfs/3/verifications", 200, test::list<Verification>({run}));
-    std::vector<HistoryEvent> history(events);
+    std::vector<Event> history(events);
     for (auto& event : history) event.number = 100 + events--;
     api.on("GET " + pf_path + "/vfs/3/history", 200, test::list(history));
 }

@@ -25,7 +25,7 @@ struct DriftWatchTest : testing::Test {
     Deadline now{1h};
     std::uint64_t number = 0;
 
-    std::vector<HistoryEvent> events_of(std::vector<Drift> drift) {
+    std::vector<Event> events_of(std::vector<Drift> drift) {
         observed.drift = std::move(drift);
         auto events = watch.events_of(observed, Time{}, now, [this] { return ++number; });
         watch.commit();
@@ -148,18 +148,18 @@ struct DriftTest : testing::Test {
         ASSERT_EQ(bench->run(Attach{spec}).state, OperationState::succeeded);
         bench->engine.start_observing();
     }
-    std::vector<HistoryEvent> events(std::uint16_t vf = 0) {
+    std::vector<Event> events(std::uint16_t vf = 0) {
         return bench->engine.control()
             .wait([&](Control::State& state) { return state.store.events({pf0, vf}); })
             .value();
     }
     // Returns the newest event of that kind, as soon as there is one.
-    HistoryEvent await(EventKind kind) {
-        std::promise<HistoryEvent> promise;
+    Event await(EventKind kind) {
+        std::promise<Event> promise;
         auto future = promise.get_future();
         bench->engine.control().watch(Deadline::max(), [&](Control::State& state, Watch) {
             auto const all = state.store.events({pf0, 0}).value();
-            auto const event = std::ranges::find(all, kind, &HistoryEvent::kind);
+            auto const event = std::ranges::find(all, kind, &Event::kind);
             if (event == all.end()) return false;
             promise.set_value(*event);
             return true;
@@ -281,13 +281,15 @@ TEST_F(DriftTest, WhatTheStartHasSeenIsJudgedWithoutASecondLook) {
     bench = std::make_unique<Bench>(kernel, hypervisor, folder.path());
     std::promise<unsigned long> looks;
     auto future = looks.get_future();
-    bench->engine.on_event([&, told = false](HistoryEvent const& event) mutable {
-        if (event.kind == EventKind::drift && !std::exchange(told, true))
+    auto const emit = [&, told = false](std::vector<Event> const& events) mutable {
+        bool const drifted = std::ranges::count(events, EventKind::drift, &Event::kind) > 0;
+        if (drifted && !std::exchange(told, true))
             looks.set_value(static_cast<unsigned long>(kernel.observed() - before));
-    });
+    };
+    ASSERT_TRUE(bench->engine.on_events(emit, 0));
     bench->engine.start_observing();
     EXPECT_EQ(future.get(), 1U) << "of recover()";
-    bench->engine.on_event({});
+    ASSERT_TRUE(bench->engine.on_events({}, 0));
 }
 
 TEST_F(DriftTest, NumbersGoOnAfterAStart) {

@@ -122,14 +122,14 @@ struct RepairTest : testing::Test {
         attachment = bench->desired().attachments.begin()->first;
         bench->engine.start_observing();
     }
-    std::vector<HistoryEvent> events() {
+    std::vector<Event> events() {
         return bench->engine.control()
             .wait([&](Control::State& state) { return state.store.events({pf0, 0}); })
             .value();
     }
     // Returns the newest event of that kind with these words, as soon as there is one.
-    HistoryEvent await(EventKind kind, std::string const& words, std::uint64_t after = 0) {
-        std::promise<HistoryEvent> promise;
+    Event await(EventKind kind, std::string const& words, std::uint64_t after = 0) {
+        std::promise<Event> promise;
         auto future = promise.get_future();
         bench->engine.control().watch(Deadline::max(), [&](Control::State& state, Watch) {
             auto const all = state.store.events({pf0, 0}).value();
@@ -240,7 +240,7 @@ TEST_F(RepairTest, WhatCantBeRepairedIsReportedOnce) {
     EXPECT_FALSE(failed.vf);
     have_looked(bench->engine, kernel);
     auto const all = events();
-    EXPECT_EQ(std::ranges::count(all, EventKind::repair_failed, &HistoryEvent::kind), 1);
+    EXPECT_EQ(std::ranges::count(all, EventKind::repair_failed, &Event::kind), 1);
 }
 
 TEST_F(RepairTest, WhatCantBeHelpedHoldsNothingElseUp) {

@@ -204,8 +204,8 @@ TEST(DetachOutcome, NotSeenIsNotClean) {
     EXPECT_THAT(after.only_residue(), HasSubstr("its PF is gone"));
 }
 
-HistoryEvent ended(EventKind kind) {
-    HistoryEvent event;
+Event ended(EventKind kind) {
+    Event event;
     event.kind = kind;
     event.pf = pf_address;
     event.vf = 2;
@@ -216,7 +216,7 @@ HistoryEvent ended(EventKind kind) {
 
 struct Found {
     DesiredState desired;
-    std::vector<HistoryEvent> events;
+    std::vector<Event> events;
     [[nodiscard]] Result<Certificate> find() const {
         return find_certificate(desired, events, "aaaa0001");
     }

@@ -70,7 +70,7 @@ TEST_F(RecordsTest, AuditIsListedNewestFirst) {
     EXPECT_TRUE(store.audit(0).value().empty());
 }
 
-Batch saving_events(std::vector<HistoryEvent> events) {
+Batch saving_events(std::vector<Event> events) {
     Batch batch;
     batch.save_events = std::move(events);
     return batch;
@@ -96,7 +96,7 @@ TEST_F(RecordsTest, EventsOfAVfAreThoseOfItsPfToo) {
 
 TEST_F(RecordsTest, TheLatestEventsOfEachVfAreKept) {
     auto store = open();
-    std::vector<HistoryEvent> many{test::event(1, 2), test::event(2, {})};
+    std::vector<Event> many{test::event(1, 2), test::event(2, {})};
     for (std::uint64_t number = 3; number <= 1010; ++number) many.push_back(test::event(number, 1));
     ASSERT_TRUE(store.commit(saving_events(many)));
     auto const kept = store.events({test::pf, 1}).value();
@@ -106,7 +106,7 @@ TEST_F(RecordsTest, TheLatestEventsOfEachVfAreKept) {
     EXPECT_EQ(store.events({test::pf, 2}).value().size(), 2U) << "of no other VF";
 }
 
-HistoryEvent end_of_attachment(std::uint64_t number, std::string attachment) {
+Event end_of_attachment(std::uint64_t number, std::string attachment) {
     auto event = test::event(number, 1);
     event.kind = EventKind::detached;
     event.attachment = std::move(attachment);
@@ -127,7 +127,7 @@ TEST_F(RecordsTest, EventsOfAnAttachmentAreThoseOfNoOther) {
 // They hold the certificates: only later ends of attachments displace them.
 TEST_F(RecordsTest, EndsOfAttachmentsAreKeptApartFromOtherEvents) {
     auto store = open();
-    std::vector<HistoryEvent> many{end_of_attachment(1, "00000001")};
+    std::vector<Event> many{end_of_attachment(1, "00000001")};
     for (std::uint64_t number = 2; number <= 1010; ++number) many.push_back(test::event(number, 1));
     ASSERT_TRUE(store.commit(saving_events(many)));
     EXPECT_EQ(store.events("00000001").value(), (std::vector{many[0]}));
@@ -138,6 +138,103 @@ TEST_F(RecordsTest, EndsOfAttachmentsAreKeptApartFromOtherEvents) {
     ASSERT_TRUE(store.commit(saving_events(many)));
     EXPECT_TRUE(store.events("00000001").value().empty());
     EXPECT_EQ(store.events({test::pf, 1}).value().size(), 2000U);
+}
+
+Event without_pf(std::uint64_t number) {
+    auto event = test::event(number, {});
+    event.kind = EventKind::vm_started;
+    event.pf.reset();
+    return event;
+}
+
+TEST_F(RecordsTest, EventsAreReadOnFromANumber) {
+    auto store = open();
+    auto link = test::event(3, {});
+    link.kind = EventKind::link_down;
+    std::vector const all{test::event(1, 1), without_pf(2), link, test::event(5, 1)};
+    ASSERT_TRUE(store.commit(saving_events(all)));
+    auto const after = [&](std::uint64_t number, std::size_t max = 10) {
+        return store.events_after(number, max).value();
+    };
+    EXPECT_EQ(after(0).events, all);
+    EXPECT_EQ(after(0, 2).events, (std::vector{all[0], all[1]}));
+    EXPECT_EQ(after(2).events, (std::vector{all[2], all[3]}));
+    EXPECT_EQ(after(4).events, (std::vector{all[3]}));
+    EXPECT_TRUE(after(5).events.empty());
+    EXPECT_TRUE(after(UINT64_MAX).events.empty());
+    EXPECT_EQ(after(0).last, 5U);
+    EXPECT_EQ(after(0).pruned, 0U);
+}
+
+TEST_F(RecordsTest, EventsThatComeInNumbersAreInNoHistory) {
+    auto store = open();
+    auto link = test::event(1, {});
+    link.kind = EventKind::link_down;
+    auto detaching = test::event(2, 1);
+    detaching.kind = EventKind::detaching;
+    detaching.attachment = "00000001";
+    ASSERT_TRUE(store.commit(saving_events({link, detaching, without_pf(3)})));
+    EXPECT_TRUE(store.events({test::pf, 1}).value().empty());
+    EXPECT_TRUE(store.events("00000001").value().empty());
+    EXPECT_EQ(store.events_after(0, 10)->events.size(), 3U);
+}
+
+TEST_F(RecordsTest, TheHighestDeletedEventIsKnown) {
+    auto store = open();
+    auto const pruned = [&] { return store.events_after(0, 0)->pruned; };
+    std::vector<Event> many{test::event(1, 2)};
+    for (std::uint64_t number = 2; number <= 1001; ++number) many.push_back(test::event(number, 1));
+    ASSERT_TRUE(store.commit(saving_events(many)));
+    EXPECT_EQ(pruned(), 0U);
+    ASSERT_TRUE(store.commit(saving_events({test::event(1002, 1)})));
+    EXPECT_EQ(pruned(), 2U) << "the VF has 1000";
+    EXPECT_EQ(store.events_after(0, 1)->events.front().number, 1U) << "of the other VF";
+}
+
+TEST_F(RecordsTest, TwentyThousandEventsAreKeptThatAreInNoHistory) {
+    auto store = open();
+    ASSERT_TRUE(store.commit(saving_events({without_pf(1), test::event(2, 1), without_pf(3)})));
+    ASSERT_TRUE(store.commit(saving_events({without_pf(20'000)})));
+    EXPECT_EQ(store.events_after(0, 1)->events.front().number, 1U);
+    ASSERT_TRUE(store.commit(saving_events({without_pf(20'001)})));
+    EXPECT_EQ(store.events_after(0, 1)->events.front().number, 2U) << "a VF's history stays";
+    EXPECT_EQ(store.events_after(0, 1)->pruned, 1U);
+    ASSERT_TRUE(store.commit(saving_events({without_pf(20'003)})));
+    EXPECT_EQ(store.events_after(2, 1)->events.front().number, 20'000U);
+    EXPECT_EQ(store.events_after(2, 1)->pruned, 3U);
+}
+
+TEST_F(RecordsTest, AnEventThatCantBeReadIsAsGoodAsDeleted) {
+    ASSERT_TRUE(open().commit(
+        saving_events({test::event(1, 1), without_pf(2), test::event(3, 1), without_pf(4)})));
+    execute("UPDATE events SET document = '{\"kind\": \"later\"}' WHERE number = 3");
+    auto const page = open().events_after(0, 10).value();
+    ASSERT_EQ(page.events.size(), 3U);
+    EXPECT_EQ(page.events.back(), without_pf(4));
+    EXPECT_EQ(page.pruned, 3U);
+    EXPECT_EQ(page.last, 4U);
+}
+
+TEST_F(RecordsTest, NoNumberIsGivenTwice) {
+    {
+        auto store = open();
+        ASSERT_TRUE(store.commit(saving_events({test::event(1, 1), without_pf(2)})));
+        EXPECT_EQ(store.last_event().value(), 2U);
+    }
+    execute("DELETE FROM passing_events");
+    EXPECT_EQ(open().last_event().value(), 2U) << "although it is gone";
+}
+
+TEST_F(RecordsTest, ATokensEventsAreAsDurableAsTheToken) {
+    auto store = open();
+    Token const token{"id", "aa", "admin", "", at(0), {}};
+    ASSERT_TRUE(store.save_token(token, {without_pf(1)}));
+    EXPECT_EQ(store.erase_token("other", {without_pf(2)}), false);
+    EXPECT_EQ(store.last_event().value(), 1U);
+    EXPECT_EQ(store.erase_token("id", {without_pf(2)}), true);
+    EXPECT_EQ(store.last_event().value(), 2U);
+    EXPECT_FALSE(store.save_token(token, {without_pf(2)})) << "that number was given";
+    EXPECT_TRUE(store.tokens().value().empty());
 }
 
 Batch saving(IdempotencyRecord record) {

@@ -78,6 +78,9 @@ TEST_F(RoomTest, CertificatesGoLast) {
     for (std::uint64_t number = 2; number <= 1500; ++number)
         ASSERT_TRUE(store.commit(remembering(number))) << number;
     EXPECT_EQ(store.events("00000001").value(), returned.save_events);
+    auto const kept = store.events_after(1, 1).value();
+    EXPECT_GT(kept.events.front().number, 2U) << "others made room";
+    EXPECT_EQ(kept.pruned, kept.events.front().number - 1) << "which is known";
 }
 
 TEST_F(RoomTest, WhatEndsAnAttachmentHasAReserve) {

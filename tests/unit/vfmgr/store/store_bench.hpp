@@ -146,8 +146,8 @@ inline Verification verification(std::string run, std::string attachment, std::i
     return value;
 }
 
-inline HistoryEvent event(std::uint64_t number, std::optional<std::uint16_t> vf) {
-    HistoryEvent value;
+inline Event event(std::uint64_t number, std::optional<std::uint16_t> vf) {
+    Event value;
     value.number = number;
     value.at = at(1000);
     value.pf = pf;
