@@ -182,6 +182,10 @@ class FileReader {
              {"answer_seconds_max", integer(limits.answer_seconds_max, seconds)},
              {"strangers_per_peer_max", integer(limits.strangers_per_peer_max, {1, 65536})},
              {"first_request_seconds_max", integer(limits.first_request_seconds_max, seconds)},
+             {"event_streams_max", integer(config_.events.streams_max, {1, 65536})},
+             {"event_streams_per_peer_max",
+              integer(config_.events.streams_per_peer_max, {1, 65536})},
+             {"event_backlog_max", integer(config_.events.recent.events, {16, 65536})},
              {"changes_burst", integer(config_.changes.burst, {1, 1'000'000})},
              {"changes_per_second", integer(config_.changes.per_second, {1, 1'000'000})}});
     }

@@ -11,6 +11,7 @@
 
 #include "api/http/http.hpp"
 #include "api/types/daemon.hpp"
+#include "service/event_limits.hpp"
 #include "service/rate_limit.hpp"
 
 namespace vfmgr {
@@ -48,6 +49,7 @@ struct Config {
     RoleSettings roles;
     std::vector<std::string> trusted_netdevs;  // RDMA links may be created on these
     http::Limits limits;
+    EventStreamLimits events;
     // Per principal: requests that change something or are denied.
     RateLimit changes{.burst = 100, .per_second = 20};
 };

@@ -27,6 +27,9 @@ void add_limits(Values& values, Config const& config) {
     add("answer_seconds_max", limits.answer_seconds_max.count());
     add("strangers_per_peer_max", limits.strangers_per_peer_max);
     add("first_request_seconds_max", limits.first_request_seconds_max.count());
+    add("event_streams_max", config.events.streams_max);
+    add("event_streams_per_peer_max", config.events.streams_per_peer_max);
+    add("event_backlog_max", config.events.recent.events);
     add("changes_burst", config.changes.burst);
     add("changes_per_second", config.changes.per_second);
 }

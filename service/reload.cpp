@@ -75,6 +75,7 @@ Result<void> Reload::apply(Config const& wanted) {
     VFMGR_CHECK(http::check_certificate(tls_listen(wanted.tls)));
     if (running_.config.tls.enabled) VFMGR_CHECK(serve_tls(applicable(running_.config, wanted)));
     reloaded_.server.limit(wanted.limits);
+    reloaded_.streams.limit(wanted.events);
     reloaded_.rules.set(std::move(access.rules));
     reloaded_.server.cut(http::lapsed);
     running_.unknown_groups = std::move(access.unknown_groups);

@@ -10,6 +10,7 @@
 
 #include "service/auth/rules_in_force.hpp"
 #include "service/config.hpp"
+#include "service/event_streams.hpp"
 
 namespace vfmgr {
 
@@ -28,6 +29,7 @@ struct Reloaded {
     std::function<std::vector<std::string>()> names;  // of this host, for its own certificate
     RulesInForce& rules;
     http::Server& server;
+    EventStreams streams;
     Clock const& clock;
 };
 

@@ -54,16 +54,17 @@ struct Answerers {
     HostChecks& checks;
     FirmwareQuery& firmware;
     TokenUses const& token_uses;
+    EventStreams const& events;
 };
 
 std::vector<Route> all_routes(Answerers const& answerers, Clock& clock) {
-    auto& [engine, interop, checks, firmware, token_uses] = answerers;
+    auto& [engine, interop, checks, firmware, token_uses, events] = answerers;
     std::vector<Route> all;
     for (auto& routes :
          {root_routes(), host_routes(checks), pf_routes(engine), firmware_routes(engine, firmware),
           network_routes(), pool_routes(), desired_routes(), vm_routes(), rdma_link_routes(engine),
           attachment_routes(engine), interop_routes(interop), operation_routes(engine),
-          audit_routes(engine)})
+          event_routes(events), audit_routes(engine)})
         all.insert(all.end(), routes.begin(), routes.end());
     for (auto& route : token_routes({engine, clock, token_uses, nouns_of(all)}))
         all.push_back(std::move(route));
@@ -247,6 +248,22 @@ void follow_changes(Engine& engine, Serving const& serving, Clock& clock) {
     });
 }
 
+// From here on each event is logged, and passed on to those who follow them.
+Result<EventStreams> follow_events(Engine& engine, http::Server& server,
+                                   EventStreamLimits const& limits) {
+    EventStreams streams(limits,
+                         {server.io_post(), [&engine](std::uint64_t after, std::size_t max) {
+                              return engine.events_after(after, max);
+                          }});
+    auto const pass_on = [streams](std::vector<Event> const& emitted) {
+        log_events(emitted);
+        streams.publish(emitted);
+    };
+    VFMGR_TRY(auto const latest, engine.on_events(pass_on, limits.recent.events));
+    streams.begin(latest);
+    return streams;
+}
+
 // Answers open requests first. An operation that still waits for a guest, or behind such an
 // operation, is cut short when this process ends; recovery ends it at the next start.
 void stop(Engine& engine, http::Server& server, AuditTrail& trail, Clock& clock) {
@@ -279,7 +296,7 @@ Result<void> run(Config const& config, LoadConfig const& load, Kernel& kernel,
     // Set before the first observation: a later change rings the bell, and is observed at once.
     bell.on_ring([&engine] { engine.observe_at_once(); });
     auto const hearing = held([&bell] { bell.on_ring({}); });
-    VFMGR_TRY(auto const events, HostEvents::start([&engine] { engine.observe_again(); }));
+    VFMGR_TRY(auto const host_events, HostEvents::start([&engine] { engine.observe_again(); }));
     VFMGR_CHECK(engine.on_events(log_events, 0));
     VFMGR_CHECK(engine.recover(log_recovered));
     VFMGR_TRY(auto responder, verify::Responder::start(verify::ResponderLimits{}, guests.check_peer,
@@ -299,11 +316,12 @@ Result<void> run(Config const& config, LoadConfig const& load, Kernel& kernel,
     auto const names = [&engine, address = config.tls.address] {
         return names_of_host(engine, address);
     };
-    auto const answer =
-        router(engine, all_routes({engine, interop, host_checks, firmware, token_uses}, clock),
-               api_gate(rules, engine, trail, token_uses, clock));
+    VFMGR_TRY(auto const streams, follow_events(engine, server, config.events));
+    auto const answer = router(
+        engine, all_routes({engine, interop, host_checks, firmware, token_uses, streams}, clock),
+        api_gate(rules, engine, trail, token_uses, clock));
     VFMGR_TRY(auto fingerprint, listen_for_api(config, names(), server, answer, clock));
-    Reload reload({load, names, rules, server, clock},
+    Reload reload({load, names, rules, server, streams, clock},
                   {config, std::move(access.unknown_groups), std::move(fingerprint)});
     if (auto const vsock = guests.listen(server, plane.handler()); !vsock)
         log(Severity::warning, "no guest plane: VMs can't report",

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "service/auth/token_uses.hpp"
+#include "service/event_streams.hpp"
 #include "service/host_checks.hpp"
 #include "service/routes/router.hpp"
 #include "vfmgr/proof/interop/interop_responder.hpp"
@@ -24,6 +25,7 @@ namespace vfmgr {
 [[nodiscard]] std::vector<Route> interop_routes(interop::InteropResponder& responder);
 [[nodiscard]] std::vector<Route> rdma_link_routes(Engine const& engine);
 [[nodiscard]] std::vector<Route> operation_routes(Engine& engine);
+[[nodiscard]] std::vector<Route> event_routes(EventStreams const& streams);
 [[nodiscard]] std::vector<Route> audit_routes(Engine& engine);
 // `nouns` are those of all other routes: scopes may name them, and tokens.
 struct TokenSeams {

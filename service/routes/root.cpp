@@ -11,13 +11,14 @@ namespace vfmgr {
 namespace {
 
 http::Response about(Call const&, Snapshot const&) {
-    return json_response(200, About{"vfmgr",
-                                    VFMGR_VERSION,
-                                    "v1",
-                                    {"networks", "dry_run", "verification", "rxe", "rdma_links"},
-                                    {"/v1/pfs", "/v1/networks", "/v1/pools", "/v1/reservations",
-                                     "/v1/identities", "/v1/vms", "/v1/attachments",
-                                     "/v1/rdma-links", "/v1/operations", "/v1/tokens"}});
+    return json_response(
+        200, About{"vfmgr",
+                   VFMGR_VERSION,
+                   "v1",
+                   {"networks", "dry_run", "verification", "rxe", "rdma_links", "events"},
+                   {"/v1/pfs", "/v1/networks", "/v1/pools", "/v1/reservations", "/v1/identities",
+                    "/v1/vms", "/v1/attachments", "/v1/rdma-links", "/v1/operations", "/v1/events",
+                    "/v1/tokens"}});
 }
 
 http::Response alive(Call const&, Snapshot const&) {

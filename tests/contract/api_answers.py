@@ -7,6 +7,7 @@ is in Api.provoke(). A single operation's own answer is in a method named after 
 
 from described import example
 from desired_answers import DESIRED_RULES, DesiredAnswers, desired
+from event_answers import EventAnswers
 from live_daemon import until
 from network_answers import (NETWORK, NETWORK_RULES, PF, POOL, SPARE, NetworkAnswers,
                              set_up_networks)
@@ -42,7 +43,7 @@ HOST = {"pfs": [{"model": "igb", "pci": PF, "ifname": "enp1s0", "total_vfs": 16}
                     "observed_at": "2026-01-31T12:00:00.000Z"}}
 CONFIG = '[rdma_links]\ntrusted_netdevs = ["eno2", "lo", "eno9"]\n'
 # A client that provokes all of this sends more requests than any other would.
-LIMITS = "[limits]\nchanges_burst = 2000\nchanges_per_second = 5\n"
+LIMITS = "[limits]\nchanges_burst = 2000\nchanges_per_second = 5\nevent_streams_max = 4\n"
 
 # Accepted bodies. Those that others are generated from have a value for every member.
 BODIES = {"replacePfSpec": SPEC, "replaceNetwork": NETWORK,
@@ -79,7 +80,7 @@ def set_up(daemon):
     daemon.do("PUT", f"/v1/pfs/{PF}/spec", SPEC)
 
 
-class Api(NetworkAnswers, DesiredAnswers):
+class Api(NetworkAnswers, DesiredAnswers, EventAnswers):
     def __init__(self, asker, daemon):
         self.asker, self.daemon, self.who = asker, daemon, {}
         self.operations = asker.document.operations

@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 
 import pytest
 from certificates import Authority
+from event_stream import EventStream
 from live_daemon import Answer, Daemon, until
 
 PF = "0000:01:00.0"
@@ -187,6 +188,23 @@ def test_a_revocation_cuts_off_who_is_connected(daemon, authority):
     authority.revoke(files[0])
     daemon.reload()
     assert is_closed(idle)
+
+
+def test_a_stream_of_events_ends_with_what_its_reader_showed(daemon, authority):
+    files = authority.issue("fleet", f"URI:{FLEET}")
+    remotes = [Remote(daemon, files), Remote(daemon, authority.issue("monitor")),
+               Remote(daemon, authority.issue("new"))]
+    clients = {FLEET: "operator", "monitor": "operator", "new": "viewer"}
+    daemon.reload(configuration(authority, daemon.port, clients))
+    struck, lower, stays = streams = [EventStream(daemon, connection=one.connection())
+                                      for one in remotes]
+    assert [one.next().event for one in streams] == ["current"] * 3
+    authority.revoke(files[0])
+    daemon.reload(configuration(authority, daemon.port, {**clients, "monitor": "viewer"}))
+    assert struck.ends() == lower.ends() == []
+    daemon.ask("POST", "/v1/tokens", {"role": "viewer"})
+    assert stays.next().body["kind"] == "token_created"
+    stays.close()
 
 
 def test_a_wrong_configuration_changes_nothing(daemon, authority):

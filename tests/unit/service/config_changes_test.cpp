@@ -28,6 +28,7 @@ Config other() {
                      std::chrono::seconds(7),
                      80,
                      std::chrono::seconds(9)};
+    config.events = {12, 13, {14}};
     config.changes = {10, 11};
     return config;
 }
@@ -45,8 +46,9 @@ TEST(ConfigChanges, AreFoundInEveryKey) {
         ElementsAre("guest_plane.vsock_port", "libvirt_uri", "limits.answer_seconds_max",
                     "limits.body_bytes_max", "limits.changes_burst", "limits.changes_per_second",
                     "limits.connections_max", "limits.connections_per_peer_max",
-                    "limits.first_request_seconds_max", "limits.header_bytes_max",
-                    "limits.idle_seconds_max", "limits.read_seconds_max",
+                    "limits.event_backlog_max", "limits.event_streams_max",
+                    "limits.event_streams_per_peer_max", "limits.first_request_seconds_max",
+                    "limits.header_bytes_max", "limits.idle_seconds_max", "limits.read_seconds_max",
                     "limits.strangers_per_peer_max", "listen.tls.address",
                     "listen.tls.certificate_file", "listen.tls.enabled", "listen.tls.key_file",
                     "listen.tls.port", "listen.unix.group", "listen.unix.path",

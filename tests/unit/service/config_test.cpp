@@ -186,6 +186,15 @@ changes_per_second = 4
     EXPECT_EQ(config->changes, (RateLimit{.burst = 11, .per_second = 4}));
 }
 
+TEST_F(ConfigTest, StreamsOfEventsHaveLimits) {
+    write("vfmgr.toml",
+          "[limits]\nevent_streams_max = 9\nevent_streams_per_peer_max = 8\n"
+          "event_backlog_max = 16\n");
+    auto const config = load();
+    ASSERT_TRUE(config) << config.error().detail;
+    EXPECT_EQ(config->events, (EventStreamLimits{9, 8, {16}}));
+}
+
 TEST_F(ConfigTest, LaterFilesWinKeyByKey) {
     write("vfmgr.toml", "state_dir = '/a'\n[listen.tls]\nport = 1\naddress = '0.0.0.0'\n");
     write("conf.d/20-b.toml", "[listen.tls]\nport = 3\n");

@@ -21,6 +21,7 @@ struct ReloadTest : testing::Test {
     std::optional<Error> broken;
     RulesInForce rules{{}};
     http::Server server{http::Limits{}};
+    EventStreams streams{{}, {server.io_post(), {}}};
     std::optional<Reload> reload;
 
     void SetUp() override {
@@ -38,13 +39,13 @@ struct ReloadTest : testing::Test {
         }));
         server.start();
         rules.set(resolve_access(config).rules);
-        reload.emplace(
-            Reloaded{[this]() -> Result<Config> {
-                         if (broken) return fail(*broken);
-                         return config;
-                     },
-                     [] { return std::vector<std::string>{"a"}; }, rules, server, system_clock()},
-            Running{config, {}, fingerprint()});
+        reload.emplace(Reloaded{[this]() -> Result<Config> {
+                                    if (broken) return fail(*broken);
+                                    return config;
+                                },
+                                [] { return std::vector<std::string>{"a"}; }, rules, server,
+                                streams, system_clock()},
+                       Running{config, {}, fingerprint()});
     }
     [[nodiscard]] std::string fingerprint(char const* file = "tls.crt") const {
         return http::certificate_fingerprint(folder.file(file)).value();
