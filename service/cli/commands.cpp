@@ -139,6 +139,7 @@ void add_all(CLI::App& app, Session& session) {
     add_attachment_commands(app, session);
     add_interop_commands(app, session);
     add_operation_commands(app, session);
+    add_events_command(app, session);
     add_token_commands(app, session);
     add_context_commands(app, session);
     add_audit_command(app, session);

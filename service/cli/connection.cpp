@@ -65,6 +65,16 @@ std::optional<std::chrono::seconds> pause_of(http::Response const& response) {
     return std::chrono::seconds(std::max(seconds, 1U));
 }
 
+http::Request message_of(ApiRequest const& request) {
+    http::Request message;
+    message.method = request.method;
+    message.path = request.path;
+    message.query = request.query;
+    message.headers = request.headers;
+    message.body = request.body;
+    return message;
+}
+
 std::string trimmed(std::string text) {
     constexpr auto blanks = " \t\r\n";
     text.erase(text.find_last_not_of(blanks) + 1);
@@ -113,13 +123,13 @@ Result<Connection> Connection::open(Options const& options) {
     return Connection(std::move(client));
 }
 
+Result<http::Response> Connection::follow(ApiRequest const& request,
+                                          std::function<bool(std::string_view)> const& take) const {
+    return client_.follow(message_of(request), request.timeout, take);
+}
+
 Result<http::Response> Connection::exchange(ApiRequest const& request) const {
-    http::Request message;
-    message.method = request.method;
-    message.path = request.path;
-    message.query = request.query;
-    message.headers = request.headers;
-    message.body = request.body;
+    auto const message = message_of(request);
     auto const until = std::chrono::steady_clock::now() + request.patience;
     for (;;) {
         VFMGR_TRY(http::Response response, client_.send(message, request.timeout));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -32,6 +33,9 @@ class Connection {
     [[nodiscard]] Result<http::Response> exchange(ApiRequest const& request) const;
     // Returns an answer of status 2xx; turns a problem document into the Error that it describes.
     [[nodiscard]] Result<http::Response> send(ApiRequest const& request) const;
+    // As http::Client::follow().
+    [[nodiscard]] Result<http::Response> follow(
+        ApiRequest const& request, std::function<bool(std::string_view)> const& take) const;
 
   private:
     explicit Connection(http::Client client) : client_(std::move(client)) {}

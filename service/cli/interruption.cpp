@@ -37,11 +37,17 @@ Interruption::~Interruption() {
     ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-void Interruption::watch() const {
+void Interruption::set_farewell(std::string farewell) {
+    std::lock_guard const lock(mutex_);
+    farewell_ = std::move(farewell);
+}
+
+void Interruption::watch() {
     pollfd waiting[] = {{.fd = signals_.get(), .events = POLLIN, .revents = 0},
                         {.fd = over_.get(), .events = POLLIN, .revents = 0}};
     while (::poll(waiting, 2, -1) < 0) continue;
     if ((waiting[0].revents & POLLIN) == 0) return;
+    std::lock_guard const lock(mutex_);
     (void)!::write(STDERR_FILENO, farewell_.data(), farewell_.size());
     ::_exit(static_cast<int>(Exit::interrupted));
 }

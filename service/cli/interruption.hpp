@@ -2,6 +2,7 @@
 // While it lives, Ctrl-C ends the program and prints a sentence about what continues without it.
 #pragma once
 
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -15,11 +16,13 @@ class Interruption {
     ~Interruption();
     Interruption(Interruption const&) = delete;
     Interruption& operator=(Interruption const&) = delete;
+    void set_farewell(std::string farewell);
 
   private:
-    void watch() const;
+    void watch();
 
-    std::string farewell_;
+    std::mutex mutex_;
+    std::string farewell_;  // mutex_
     FileDescriptor signals_;
     FileDescriptor over_;
     std::thread thread_;

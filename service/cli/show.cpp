@@ -114,6 +114,12 @@ Table history_table(std::vector<Event> const& events) {
     return table;
 }
 
+Table event_table(Event const& event) {
+    return {{"EVENT", "AT", "KIND", "PF", "VF", "VM", "ATTACHMENT", "DETAIL"},
+            {{cell(event.number), cell(event.at), cell(event.kind), cell(event.pf), cell(event.vf),
+              cell(event.vm), cell(event.attachment), cell(event.detail)}}};
+}
+
 Table audit_table(std::vector<AuditEntry> const& entries) {
     Table table{{"AT", "WHO", "ACTION", "OUTCOME", "REQUESTS", "REQUEST ID"}, {}};
     for (auto const& entry : entries)

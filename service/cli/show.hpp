@@ -25,6 +25,7 @@ namespace vfmgr {
 [[nodiscard]] Table token_table(std::vector<TokenView> const& tokens);
 [[nodiscard]] Table vf_table(std::vector<PfView> const& pfs);  // all of their VFs
 [[nodiscard]] Table history_table(std::vector<Event> const& events);
+[[nodiscard]] Table event_table(Event const& event);
 [[nodiscard]] Table test_table(Verification const& verification);
 [[nodiscard]] Table interop_table(InteropWindow const& window);
 [[nodiscard]] Table step_table(PlanView const& plan);

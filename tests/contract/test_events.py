@@ -2,10 +2,13 @@
 """The stream of events of the real vfmgrd on fakes: order, resuming, filters, ends."""
 
 import json
+import os
+import signal
+import subprocess
 
 import pytest
 from event_stream import EventStream, kinds
-from live_daemon import Daemon, until
+from live_daemon import BUILD, Daemon, until
 
 PF, OTHER = "0000:01:00.0", "0000:02:00.0"
 VM, OFF = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"
@@ -16,6 +19,7 @@ CONFIG = ("[limits]\nchanges_burst = 5000\nchanges_per_second = 1000\nevent_stre
           "event_backlog_max = 16\n")
 SPEC = {"mode": "manage", "num_vfs": 2}
 ATTACH = {"vm": "vm1", "pf": PF}
+VFCTL = BUILD / "service/vfctl"
 
 
 @pytest.fixture(scope="module")
@@ -297,3 +301,44 @@ def test_a_restart_misses_and_repeats_nothing(tmp_path):
     for one in (stream, again):
         one.close()
     daemon.end()
+
+
+def vfctl(daemon, *words):
+    return subprocess.Popen([VFCTL, "--socket", daemon.socket, "events", *words], text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_vfctl_prints_events_over_a_restart(tmp_path):
+    daemon = Daemon(tmp_path, HOST, CONFIG)
+    process = vfctl(daemon, "-o", "json", "--kind", "token_created,vfmgrd_started")
+    assert "following events after event" in process.stderr.readline()
+    token = new_token(daemon)
+    assert json.loads(process.stdout.readline())["token"] == token["id"]
+    daemon.end()
+    assert "connecting again in 1 s" in process.stderr.readline()
+    daemon.start()
+    assert json.loads(process.stdout.readline())["kind"] == "vfmgrd_started"
+    token = new_token(daemon)
+    last = json.loads(process.stdout.readline())
+    assert last["token"] == token["id"]
+    process.send_signal(signal.SIGINT)
+    rest = process.communicate(timeout=20)[1]
+    assert process.returncode == 130
+    assert f"vfctl events --after {last['number']}" in rest
+    daemon.end()
+
+
+def test_vfctl_prints_a_table_and_names_what_is_wrong(daemon):
+    process = vfctl(daemon, "--after", "0", "--pf", "enp1s0", "--kind", "pf_configured")
+    assert process.stdout.readline().split() == ["EVENT", "AT", "KIND", "PF", "VF", "VM",
+                                                 "ATTACHMENT", "DETAIL"]
+    assert process.stdout.readline().split()[2:4] == ["pf_configured", PF]
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 130
+    process.communicate()
+    wrong = vfctl(daemon, "--kind", "nonsense")
+    assert "nonsense" in wrong.communicate(timeout=60)[1]
+    assert wrong.returncode == 2
+    nobody = subprocess.run([VFCTL, "--socket", os.devnull, "events"], text=True,
+                            capture_output=True, timeout=60)
+    assert nobody.returncode == 6, nobody

@@ -24,8 +24,8 @@ HOST = {"pfs": [{"model": "igb", "pci": PF, "ifname": "enp1s0"}],
         "vms": [{"name": name, "uuid": f"{number:08}-1111-1111-1111-111111111111",
                  "free_pcie_ports": 8} for number, name in enumerate(VMS)]}
 
-# Words that make each command print something; None: what it prints needs a VM or a card. A command
-# that only reports what it did is in SILENT.
+# Words that make each command print something; None: what it prints needs a VM or a card, or does
+# not end. A command that only reports what it did is in SILENT.
 PRINTS = {"pf list": [], "pf show": ["enp1s0"], "pf set": [PF, "--num-vfs", "4"],
           "firmware list": [], "firmware show": None, "firmware set": None,
           "network list": [], "network show": ["lab"], "network set": ["lab", "--dscp", "26"],
@@ -38,7 +38,7 @@ PRINTS = {"pf list": [], "pf show": ["enp1s0"], "pf set": [PF, "--num-vfs", "4"]
           "attach": ["vm2", "--pf", PF, "--dry-run"], "verify": None,
           "attachment list": [], "attachment show": ["vm1"], "attachment verifications": ["vm1"],
           "attachment certificate": None, "interop open": None, "interop show": None,
-          "op list": [], "op show": ["ID"], "op wait": ["ID"], "audit": [],
+          "op list": [], "op show": ["ID"], "op wait": ["ID"], "audit": [], "events": None,
           "token list": [], "token create": [], "token rotate": None,
           "rdma list": [], "rdma link list": [],
           "export": None, "diff": None,

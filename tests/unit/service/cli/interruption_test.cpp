@@ -19,6 +19,18 @@ TEST(InterruptionDeathTest, CtrlCEndsWithAFarewell) {
         testing::ExitedWithCode(130), "operation op1 goes on");
 }
 
+TEST(InterruptionDeathTest, TheFarewellMayChange) {
+    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    EXPECT_EXIT(
+        {
+            Interruption interruption("not this\n");
+            interruption.set_farewell("vfctl: go on after event 7\n");
+            ::kill(::getpid(), SIGINT);
+            ::poll(nullptr, 0, 20'000);
+        },
+        testing::ExitedWithCode(130), "^vfctl: go on after event 7");
+}
+
 TEST(InterruptionDeathTest, AfterItCtrlCIsOrdinaryAgain) {
     testing::FLAGS_gtest_death_test_style = "threadsafe";
     EXPECT_EXIT(
