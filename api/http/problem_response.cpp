@@ -22,13 +22,14 @@ Response problem_response(Error const& error, std::string const& instance,
     body["instance"] = instance;
     body["request_id"] = request_id;
     Response response;
-    response.status = http_status(error.problem);
+    response.status = http_status(error);
     response.content_type = "application/problem+json";
     // A detail may quote octets from the kernel or a guest. By default, dump() throws on text that
     // is not UTF-8; replace makes it substitute.
     response.body = body.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
     if (error.problem == Problem::unauthorized) response.headers["WWW-Authenticate"] = "Bearer";
     if (response.status == 503) response.headers["Retry-After"] = "5";
+    if (error.revision) response.headers["ETag"] = "\"" + std::to_string(*error.revision) + "\"";
     return response;
 }
 

@@ -108,12 +108,12 @@ std::string hostdev_alias(std::string_view attachment_id) {
 
 void check(JsonReader& reader, AttachmentSpec const& spec) {
     constexpr std::size_t vm_characters_max = 128;
-    if (reader.clean()) {
-        if (spec.vm.empty()) reader.complain("vm", "must name a VM, by name or UUID");
-        check_pf(reader, spec);
-        check_network(reader, spec);
-        check_best_effort(reader, spec.best_effort);
-    }
+    if (reader.clean("vm") && spec.vm.empty())
+        reader.complain("vm", "must name a VM, by name or UUID");
+    bool const chooses = reader.clean("network", "pool", "reservation");
+    if (chooses && reader.clean("pf")) check_pf(reader, spec);
+    if (chooses) check_network(reader, spec);
+    if (reader.clean("best_effort")) check_best_effort(reader, spec.best_effort);
     check_text(reader, "vm", spec.vm, vm_characters_max);
     for (auto const& [key, name] : {std::pair{"network", &spec.network},
                                     {"pool", &spec.pool},

@@ -317,14 +317,15 @@ void fields(F& f, V& target) {
 }
 
 void check(JsonReader& reader, ResponderTarget const& target) {
-    if (!reader.clean()) return;
-    if (!valid_host(target.place.host))
+    if (reader.clean("host") && !valid_host(target.place.host))
         reader.complain("host", "must be a host name or an address");
-    if (target.place.port == 0) reader.complain("port", "must be from 1 to 65535");
-    if (!is_fingerprint(target.fingerprint))
+    if (reader.clean("port") && target.place.port == 0)
+        reader.complain("port", "must be from 1 to 65535");
+    if (reader.clean("fingerprint") && !is_fingerprint(target.fingerprint))
         reader.complain("fingerprint", "must be a SHA-256 fingerprint: 64 hexadecimal digits");
     check_text(reader, "token", target.token, token_characters_max);
-    if (target.token.empty()) reader.complain("token", "must not be empty");
+    if (reader.clean("token") && target.token.empty())
+        reader.complain("token", "must not be empty");
 }
 
 void check(JsonReader& reader, ResponderInfo const& info) {

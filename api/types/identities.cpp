@@ -36,7 +36,7 @@ void fields(F& f, V& of) {
 }
 
 void check(JsonReader& reader, NetworkRanges const& of) {
-    if (reader.clean() && !can_be_a_networks(of.network))
+    if (reader.clean("network") && !can_be_a_networks(of.network))
         reader.complain("network", rule_of_network_names);
     check_apart(reader, "ranges", of.ranges);
 }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <concepts>
 #include <limits>
@@ -179,6 +180,11 @@ class JsonReader {
     }
     // Rules between members apply only if the members themselves were read.
     [[nodiscard]] bool clean() const { return violations_.size() == violations_before_; }
+    // The same of these members alone: a mistake in one hides none in another.
+    template <class... Keys>
+    [[nodiscard]] bool clean(Keys... keys) const {
+        return in_.is_object() && (!complained_about(pointer_ + "/" + keys) && ...);
+    }
     // For variants: reads a discriminator without consuming the object.
     [[nodiscard]] nlohmann::json const& json() const { return in_; }
     void accept(char const* key) { accepted_.insert(key); }
@@ -189,6 +195,12 @@ class JsonReader {
     void complain_at(std::string pointer, std::string detail) {
         if (violations_.size() < violations_max)
             violations_.push_back({std::move(pointer), std::move(detail)});
+    }
+    [[nodiscard]] bool complained_about(std::string const& pointer) const {
+        auto const first = violations_.begin() + static_cast<std::ptrdiff_t>(violations_before_);
+        return std::any_of(first, violations_.end(), [&](Violation const& one) {
+            return one.pointer == pointer || one.pointer.starts_with(pointer + "/");
+        });
     }
     void complain_missing(char const* key) {
         if (in_.is_object()) complain(key, "is required");

@@ -120,9 +120,8 @@ void check(JsonReader& reader, Network const& network) {
         reader.complain("ranges", fmt::format("must be at most {}", network_ranges_max));
     if (network.pfs.size() > network_pfs_max)
         reader.complain("pfs", fmt::format("must be at most {}", network_pfs_max));
-    if (!reader.clean()) return;
-    check_ranges(reader, network);
-    check_pfs(reader, network);
+    if (reader.clean("prefix", "ranges")) check_ranges(reader, network);
+    if (reader.clean("prefix", "pfs")) check_pfs(reader, network);
 }
 
 template struct Json<Network>;

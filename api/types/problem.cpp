@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -97,6 +96,11 @@ int http_status(Problem problem) {
     return row(problem).http_status;
 }
 
+int http_status(Error const& error) {
+    bool const is_read = error.problem == Problem::invalid_request && !error.violations.empty();
+    return is_read ? 422 : http_status(error.problem);
+}
+
 int exit_code(Problem problem) {
     return static_cast<int>(row(problem).exit);
 }
@@ -110,12 +114,10 @@ std::string detail_with_causes(Error const& error) {
 
 template <>
 void Json<Error>::write(nlohmann::json& out, Error const& error) {
-    // The type is the section's name in api/problems.md; sections are named in kebab case.
-    std::string kebab(code(error.problem));
-    std::replace(kebab.begin(), kebab.end(), '_', '-');
-    out = {{"type", "https://vfmgr.example/problems/" + kebab},
+    // A reference with a whole path (RFC 9457, 3.1.1): the daemon that sent it explains it there.
+    out = {{"type", "/v1/problems/" + std::string(code(error.problem))},
            {"title", title(error.problem)},
-           {"status", http_status(error.problem)},
+           {"status", http_status(error)},
            {"code", code(error.problem)},
            {"detail", error.detail}};
     if (!error.remedy.empty()) out["remedy"] = error.remedy;
@@ -123,6 +125,7 @@ void Json<Error>::write(nlohmann::json& out, Error const& error) {
         out["cause"].push_back({{"call", cause.call}, {"code", cause.code}, {"text", cause.text}});
     for (auto const& violation : error.violations)
         out["violations"].push_back({{"pointer", violation.pointer}, {"detail", violation.detail}});
+    if (error.revision) out["revision"] = *error.revision;
 }
 
 Error error_from_json(nlohmann::json const& problem_document) {
@@ -139,6 +142,9 @@ Error error_from_json(nlohmann::json const& problem_document) {
             {text_at(cause, "call"), text_at(cause, "code"), text_at(cause, "text")});
     for (auto const& violation : objects_at(problem_document, "violations"))
         error.violations.push_back({text_at(violation, "pointer"), text_at(violation, "detail")});
+    auto const revision = problem_document.find("revision");
+    if (revision != problem_document.end() && revision->is_number_unsigned())
+        error.revision = revision->get<std::uint64_t>();
     return error;
 }
 

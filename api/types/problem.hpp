@@ -4,7 +4,9 @@
 // Each problem's code, title, HTTP status and exit code are one row of a table.
 #pragma once
 
+#include <cstdint>
 #include <exception>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -61,6 +63,7 @@ struct Error {
     std::string remedy;  // how to fix it; empty only where nothing helps
     std::vector<Cause> causes{};
     std::vector<Violation> violations{};
+    std::optional<std::uint64_t> revision{};  // the current one, where If-Match names another
     bool operator==(Error const&) const = default;
 };
 
@@ -84,6 +87,8 @@ using Result = tl::expected<T, Error>;
 [[nodiscard]] std::string_view code(Problem problem);   // "vf_in_use"
 [[nodiscard]] std::string_view title(Problem problem);  // "VF is in use"
 [[nodiscard]] int http_status(Problem problem);
+// 422 where a body is JSON, but what it says can't be accepted: the error then has violations.
+[[nodiscard]] int http_status(Error const& error);
 // How vfctl ends for it: a code of exit.hpp.
 [[nodiscard]] int exit_code(Problem problem);
 

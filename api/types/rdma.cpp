@@ -118,7 +118,7 @@ std::optional<std::string> wrong_netdev_name(std::string_view name) {
 }
 
 void check(JsonReader& reader, RdmaLinkSpec const& spec) {
-    if (!reader.clean()) return;
+    if (!reader.clean("ifname")) return;
     if (auto wrong = wrong_netdev_name(spec.ifname)) reader.complain("ifname", std::move(*wrong));
 }
 

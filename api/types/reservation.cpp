@@ -23,7 +23,7 @@ void fields(F& f, V& spec) {
 }
 
 void check(JsonReader& reader, ReservationSpec const& spec) {
-    if (reader.clean() && !spec.pool && !spec.network)
+    if (reader.clean("pool", "network") && !spec.pool && !spec.network)
         reader.complain("pool", "is required, or a network");
     for (auto const& [name, value] : {std::pair{"pool", &spec.pool}, {"network", &spec.network}})
         if (*value && !can_be_a_networks(**value)) reader.complain(name, rule_of_network_names);

@@ -39,7 +39,10 @@ template <class Value>
     if (!value.name.empty() && value.name != name)
         return fail(Problem::invalid_request,
                     fmt::format("the path names {} {}, but the body {}", what, name, value.name),
-                    fmt::format("leave the name out of the body: a {} is not renamed", what));
+                    fmt::format("leave the name out of the body: a {} is not renamed", what)};
+        error.violations.push_back({"/name", "is not the path's"});
+        return fail(std::move(error));
+    }
     value.name = std::move(name);
     return value;
 }

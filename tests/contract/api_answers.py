@@ -115,7 +115,7 @@ class Api(NetworkAnswers, DesiredAnswers, EventAnswers):
     def ids(self, operation):
         one = self.operations[operation]
         named = {"pci": CARD if one.path.endswith("firmware") else PF, "index": 0, "vm": "vm1",
-                 "name": "rxe0", "id": self.attachment}
+                 "name": "rxe0", "id": self.attachment, "code": "vf_in_use"}
         for path, name in (("/networks/", "lab"), ("/pools/", "fast"), ("/reservations/", "job")):
             if path in one.path:
                 named["name"] = name
@@ -151,22 +151,23 @@ class Api(NetworkAnswers, DesiredAnswers, EventAnswers):
         if status == "200":
             dry = one.takes("dry_run") and schema in ("", "DryRun")
             return self.ask(operation, "?dry_run=true" if dry else "")
+        if status == "304":
+            known = self.ask(operation).headers["ETag"]
+            return self.ask(operation, headers={"If-None-Match": f'"other", W/{known}'})
         if status == "400":
             return self.ask(operation, "?nonsense=1")
-        if status == "401":
-            return self.ask(operation, headers={"Authorization": "Bearer vfm_" + 64 * "0"})
-        if status == "403":
-            return self.ask(operation,
-                            headers={"Authorization": "Bearer " + self.viewer["token"]})
         if status == "404":
             return self.ask(operation, pci="0000:7f:00.0", index=60000, vm="nobody", name="rxe9",
-                            id="00000000")
-        if status == "409":
-            return self.ask(operation, headers={"Idempotency-Key": "used"})
-        if status == "412":
-            return self.ask(operation, headers={"If-Match": '"999999"'})
-        if status == "415":
-            return self.ask(operation, headers={"Content-Type": "text/plain"})
+                            id="00000000", code="none")
+        if status == "422":
+            return self.ask(operation, body={"surprise": 1})
+        headers = {"401": {"Authorization": "Bearer vfm_" + 64 * "0"},
+                   "403": {"Authorization": "Bearer " + self.viewer["token"]},
+                   "409": {"Idempotency-Key": "used"},
+                   "412": {"If-Match": '"999999"'},
+                   "415": {"Content-Type": "text/plain"}}
+        if status in headers:
+            return self.ask(operation, headers=headers[status])
         if status == "429":
             return self.flooded(operation)
         if status == "503":

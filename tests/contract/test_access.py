@@ -238,7 +238,7 @@ def test_tokens_expire_unless_somebody_asks_for_ever(daemon):
     assert days({"never_expires": True}) == (None, True)
     for wrong in ({"never_expires": True, "days": 1}, {"expires_at": "2020-01-31T12:00:00.000Z"},
                   {"expires_in_seconds": 59}):
-        assert daemon.ask("POST", "/v1/tokens", {"role": "viewer", **wrong})[0].status == 400
+        assert daemon.ask("POST", "/v1/tokens", {"role": "viewer", **wrong})[0].status == 422
 
 
 def test_scopes_narrow_a_token(daemon):
@@ -250,7 +250,7 @@ def test_scopes_narrow_a_token(daemon):
     assert refused.status == 403 and "needs scope pfs" in refused.body["detail"]
     assert scoped.ask("POST", "/v1/tokens", '{"role": "viewer"}').status == 403
     answer, typo = daemon.ask("POST", "/v1/tokens", {"role": "viewer", "scopes": ["vm"]})
-    assert answer.status == 400 and "attachments" in typo["remedy"], typo
+    assert answer.status == 422 and "attachments" in typo["remedy"], typo
 
 
 def test_a_token_that_is_replaced_loses_its_connections(daemon):

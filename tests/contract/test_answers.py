@@ -160,15 +160,23 @@ def test_responder_gives_every_answer(responders, narrow, capsys):
     count(responders.asker, provoke_all(responders.asker, provoke), capsys)
 
 
+def violates(answer):
+    """Whether the body was read, and refused for what is in it."""
+    assert answer.status != 400, answer
+    return (answer.status == 422 and answer.body["code"] == "invalid_request"
+            and len(answer.body["violations"]) > 0)
+
+
 def judge_bodies(document, operation, base, ask, rules, capsys):
     """`rules` maps paths where the server has a rule that the schema lacks to the reason."""
     bodies, wrong, used = Bodies(document, document.operations[operation].body, base), [], set()
     for good, pairs in ((True, bodies.good), (False, bodies.bad)):
         for path, body in pairs:
             answer, place = ask(json.dumps(body)), "/".join(map(str, path))
-            if good and answer.status == 400 and place in rules:
+            refused = violates(answer)
+            if good and refused and place in rules:
                 used.add(place)
-            elif (answer.status == 400) == good:
+            elif refused == good:
                 wrong.append(f"{'good' if good else 'bad'} {place}: {answer}: {body!r}"[:500])
     with capsys.disabled():
         print(f"\n{document.name} {operation}: {len(bodies.good)} good bodies taken, "

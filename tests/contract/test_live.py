@@ -142,8 +142,8 @@ def test_a_pf_that_is_elsewhere_is_rekeyed(tmp_path):
     before = daemon.ask("GET", attachment)[1]
     refused(daemon.ask("POST", PF + "/rekey", {"to": "0000:02:00.0"}), 409,
             "is still at its address")
-    refused(daemon.ask("POST", PF + "/rekey", {}), 400)
-    refused(daemon.ask("POST", PF + "/rekey", {"to": "x"}), 400)
+    refused(daemon.ask("POST", PF + "/rekey", {}), 422)
+    refused(daemon.ask("POST", PF + "/rekey", {"to": "x"}), 422)
     daemon.happen(take_out="0000:01:00.0")
     daemon.happen(put_in={"pf": "0000:01:00.0", "to": "0000:02:00.0"})
     for method, path in (("POST", PF + "/gone"), ("DELETE", attachment)):

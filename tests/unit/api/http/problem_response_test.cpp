@@ -18,7 +18,7 @@ TEST(ProblemResponse, HasTheMembersOfRfc9457) {
     EXPECT_EQ(response.status, 409);
     EXPECT_EQ(response.content_type, "application/problem+json");
     EXPECT_EQ(nlohmann::json::parse(response.body), nlohmann::json::parse(R"({
-        "type": "https://vfmgr.example/problems/vf-in-use", "title": "VF is in use",
+        "type": "/v1/problems/vf_in_use", "title": "VF is in use",
         "status": 409, "code": "vf_in_use", "detail": "VF 3 of ens1 is attached to db1",
         "remedy": "detach it first", "instance": "/v1/pfs/x/spec", "request_id": "abc-1",
         "cause": [{"call": "write sriov_numvfs", "code": "EBUSY",
@@ -39,6 +39,16 @@ TEST(ProblemResponse, SaysHowToGoOn) {
     EXPECT_EQ(problem_response({Problem::unavailable, "busy", "wait"}, "/", "a")
                   .headers.at("Retry-After"),
               "5");
+    Error changed{Problem::precondition_failed, "it is at revision 8, not 7", "read it again"};
+    changed.revision = 8;
+    EXPECT_EQ(problem_response(changed, "/", "a").headers.at("ETag"), "\"8\"");
+}
+
+TEST(ProblemResponse, OfABodyThatWasReadIs422) {
+    Error const error{
+        Problem::invalid_request, "/vm is required", "correct it", {}, {{"/vm", "x"}}};
+    EXPECT_EQ(problem_response(error, "/", "a").status, 422);
+    EXPECT_EQ(nlohmann::json::parse(problem_response(error, "/", "a").body)["status"], 422);
 }
 
 TEST(ProblemResponse, StatusOfHttpItselfIsInTheBodyToo) {

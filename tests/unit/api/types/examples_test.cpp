@@ -115,7 +115,7 @@ TEST(Examples, SpecsMayLeaveMembersOut) {
 }
 
 TEST(Examples, ProblemsAreErrors) {
-    for (auto const* name : {"problem", "problem-violations"}) {
+    for (auto const* name : {"problem", "problem-violations", "problem-revision"}) {
         auto document = example(name);
         nlohmann::json again = error_from_json(document);
         for (auto const* member : {"instance", "request_id"}) again[member] = document[member];

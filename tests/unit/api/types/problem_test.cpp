@@ -87,12 +87,23 @@ TEST(Error, SurvivesItsJson) {
         error.remedy.clear();
         error.causes = {{"write sriov_numvfs", "EBUSY", "Device or resource busy"}, {"", "", ""}};
         error.violations = {{"/networks/0/a~1b", "is not known here"}, {"", "must be an object"}};
+        error.revision = 7;
         nlohmann::json const document = error;
         EXPECT_EQ(error_from_json(document), error) << document;
         EXPECT_FALSE(document.contains("remedy")) << "nothing to say is left out";
-        EXPECT_EQ(document["type"],
-                  "https://vfmgr.example/problems/" + kebab(std::string(code(error.problem))));
+        EXPECT_EQ(document["type"], "/v1/problems/" + std::string(code(error.problem)));
     }
+}
+
+TEST(Error, OfABodyThatWasReadIs422) {
+    Error error{Problem::invalid_request, "the body is not valid JSON", "send JSON"};
+    EXPECT_EQ(http_status(error), 400);
+    EXPECT_EQ(nlohmann::json(error)["status"], 400);
+    error.violations = {{"/vm", "is required"}};
+    EXPECT_EQ(http_status(error), 422);
+    EXPECT_EQ(nlohmann::json(error)["status"], 422);
+    error.problem = Problem::unavailable;  // the store has a document that can't be read
+    EXPECT_EQ(http_status(error), 503);
 }
 
 TEST(Error, IsReadFromWhateverAServerSent) {

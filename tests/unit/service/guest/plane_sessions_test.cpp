@@ -133,9 +133,9 @@ TEST_F(Plane, AWrongNonceOpensNothing) {
 TEST_F(Plane, BadBodiesAreNamed) {
     change([](Daemon& d) { want_run(d.access["uuid-a"], "a1", "r1", "n1"); });
     EXPECT_EQ(ask("POST", "/guest/v1/sessions", "{").status, 400);
-    EXPECT_EQ(ask("POST", "/guest/v1/sessions", "[]").status, 400);
-    EXPECT_EQ(ask("PUT", "/guest/v1/runs/r1/error", R"({"nonce": 1})").status, 400);
-    EXPECT_EQ(ask("PUT", "/guest/v1/sessions/none/report", "null").status, 400);
+    EXPECT_EQ(ask("POST", "/guest/v1/sessions", "[]").status, 422);
+    EXPECT_EQ(ask("PUT", "/guest/v1/runs/r1/error", R"({"nonce": 1})").status, 422);
+    EXPECT_EQ(ask("PUT", "/guest/v1/sessions/none/report", "null").status, 422);
 }
 
 TEST_F(Plane, DetachEndsTheSession) {
@@ -280,7 +280,7 @@ TEST_F(Plane, AStreamBelongsToASessionOfThisVm) {
     http::Peer const b = http::VsockPeer{cid_b, 1};
     EXPECT_EQ(ask("POST", path, stream_request(), b).status, 404);
     EXPECT_EQ(ask("DELETE", path + "/x", {}, b).status, 404);
-    EXPECT_EQ(ask("POST", path, "{}").status, 400);
+    EXPECT_EQ(ask("POST", path, "{}").status, 422);
     EXPECT_EQ(ask("GET", path).status, 405);
     EXPECT_EQ(ask("POST", path + "/x").status, 405);
     EXPECT_EQ(ask("DELETE", path + "/x/y").status, 404);
@@ -302,7 +302,7 @@ TEST_F(Plane, ARunHasTheProfileThatTheGuestWants) {
     EXPECT_EQ(daemon.tickets.back().profile, Profile::quick);
     ASSERT_EQ(ask("POST", "/guest/v1/attachments/a1/runs").status, 201);
     EXPECT_EQ(daemon.tickets.back().profile, Profile::default_);
-    EXPECT_EQ(ask("POST", "/guest/v1/attachments/a1/runs", R"({"profile": "all"})").status, 400);
+    EXPECT_EQ(ask("POST", "/guest/v1/attachments/a1/runs", R"({"profile": "all"})").status, 422);
 }
 
 }  // namespace

@@ -175,7 +175,7 @@ TEST_F(GateTest, ScopesAreNounsAndNoTokenHandsOutMoreThanItsOwn) {
     save_token("admin");
     auto const misspelt =
         post("admin", "/v1/tokens", R"({"role": "viewer", "scopes": ["audits"]})");
-    EXPECT_EQ(misspelt.status, 400);
+    EXPECT_EQ(misspelt.status, 422);
     EXPECT_THAT(misspelt.body, HasSubstr("choose from audit, operations, tokens"));
     save_scoped("admin", {"tokens", "audit"});
     EXPECT_EQ(post("scoped", "/v1/tokens", R"({"role": "viewer", "scopes": ["audit"]})").status,
@@ -202,7 +202,7 @@ TEST_F(GateTest, ANewSecretReplacesTheOldOneAtOnceOrLater) {
     EXPECT_EQ(ask("viewer", "GET", "/v1/operations").status, 401);
     EXPECT_EQ(ask(with_grace.c_str(), "GET", "/v1/operations").status, 401);
     EXPECT_EQ(ask(at_once.c_str(), "GET", "/v1/operations").status, 200);
-    EXPECT_EQ(post("admin", "/v1/tokens/viewer/rotate", R"({"grace_seconds": 86401})").status, 400);
+    EXPECT_EQ(post("admin", "/v1/tokens/viewer/rotate", R"({"grace_seconds": 86401})").status, 422);
     EXPECT_EQ(post("admin", "/v1/tokens/nobody/rotate", "").status, 404);
 }
 

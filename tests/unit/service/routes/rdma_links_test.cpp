@@ -92,9 +92,11 @@ TEST_F(RdmaLinkRoutes, ADryRunIsThePlan) {
 }
 
 TEST_F(RdmaLinkRoutes, RefuseWhatWillNotDo) {
-    EXPECT_EQ(ask("PUT", "rxe0", R"({"type": "roce", "ifname": "bond0"})").status, 400);
-    EXPECT_EQ(ask("PUT", "rxe0", R"({"type": "rxe"})").status, 400);
-    EXPECT_EQ(ask("PUT", "rxe0", R"({"type": "rxe", "ifname": "../x"})").status, 400);
+    EXPECT_EQ(ask("PUT", "rxe0", R"({"type": "rxe")").status, 400);
+    EXPECT_EQ(ask("PUT", "rxe0", R"({"type": "rxe"})").status, 422);
+    auto const both = ask("PUT", "rxe0", R"({"type": "roce", "ifname": "../x"})");
+    EXPECT_EQ(both.status, 422);
+    EXPECT_EQ(nlohmann::json::parse(both.body)["violations"].size(), 2U);
     EXPECT_EQ(ask("PUT", "vfmgr_x", on_bond).status, 400);
     auto const untrusted = ask("PUT", "rxe0", R"({"type": "rxe", "ifname": "eno2"})");
     EXPECT_EQ(untrusted.status, 403);

@@ -203,7 +203,7 @@ TEST(ServedResponders, BadPathsAndBodiesAreNamed) {
     EXPECT_EQ(send(served, "DELETE", "/responder/v1/sessions/a.b").status, 404);
     EXPECT_EQ(send(served, "DELETE", "/responder/v1/sessions/none").status, 204);
     EXPECT_EQ(send(served, "POST", "/responder/v1/sessions", "{").status, 400);
-    EXPECT_EQ(send(served, "PUT", "/responder/v1/sessions/none/report", "null").status, 400);
+    EXPECT_EQ(send(served, "PUT", "/responder/v1/sessions/none/report", "null").status, 422);
     auto const parameter = send(served, "GET", "/responder/v1", {}, {{"verbose", "true"}});
     EXPECT_EQ(parameter.status, 400);
     EXPECT_THAT(parameter.body, HasSubstr("has no parameter 'verbose'"));
