@@ -65,6 +65,7 @@ void do_what_is_due(Attended const& attended) {
     attended.engine.control().post([](auto&) { sd_notify(0, "WATCHDOG=1"); });
     attended.trail.write_minutes(attended.clock.now());
     attended.engine.end_expired();
+    attended.engine.try_store_again();
     save_token_uses(attended, attended.clock.now());
     // Tokens and certificates end while their connections are open.
     attended.server.cut(http::lapsed);

@@ -30,6 +30,7 @@ http::Response alive(Call const&, Snapshot const&) {
 http::Response ready(Call const&, Snapshot const& now) {
     ReadinessView readiness;
     auto& reasons = readiness.not_ready;
+    if (now.store_refuses) reasons.emplace_back("store");
     if (now.host->hypervisor.stale) reasons.emplace_back("libvirt");
     if (now.host->hypervisor.observed_at == Time{}) reasons.emplace_back("not observed yet");
     for (auto const& [pci, pf] : now.host->kernel.pfs)

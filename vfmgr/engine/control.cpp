@@ -275,6 +275,8 @@ bool Control::publish_changes() {
         published_.runs = std::move(runs);
         published_.tokens = state_->tokens_;
     }
+    // Nobody waits for this, so it wakes nobody.
+    published_.store_refuses = state_->store.refusal().has_value();
     return std::exchange(host_changed_, false) || changed;
 }
 

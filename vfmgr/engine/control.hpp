@@ -53,6 +53,7 @@ struct Snapshot {
     std::shared_ptr<DesiredState const> desired;
     std::shared_ptr<std::map<std::string, PendingRun> const> runs;  // by attachment
     std::shared_ptr<std::map<std::string, Token> const> tokens;     // by each secret's SHA-256
+    bool store_refuses = false;                                     // changes: Store::refusal()
 };
 
 // crowded: this watch exceeds its client's limit, and is not called again.

@@ -99,4 +99,10 @@ void Engine::prune() {
     });
 }
 
+void Engine::try_store_again() {
+    control_->post([](Control::State& state) {
+        if (state.store.refusal()) state.store.try_again();
+    });
+}
+
 }  // namespace vfmgr

@@ -91,6 +91,8 @@ class Engine {
     // Deletes what the store need not keep any longer. A store that can't be written reports that
     // to clients that request a change.
     void prune();
+    // Finds out whether a store that refused a write can be written again. Call it now and then.
+    void try_store_again();
     [[nodiscard]] Runs& runs() { return runs_; }
 
   private:

@@ -34,6 +34,7 @@ struct Store::Impl {
     std::string path;
     SQLite::Database database;
     std::int64_t ordinary_pages_max = 0;
+    std::optional<Error> refusal{};  // see Store::refusal()
 
     // Runs `work(database)`, which returns a Result; an exception from SQLite becomes unavailable.
     template <class Work>
@@ -53,6 +54,7 @@ struct Store::Impl {
     auto in_transaction(Room room, Work work) -> std::invoke_result_t<Work, SQLite::Database&> {
         auto result = attempt(room, work);
         if (!result && is_full(result.error()) && make_room()) result = attempt(room, work);
+        note(result ? std::nullopt : std::optional(result.error()));
         return result;
     }
 
@@ -93,6 +95,8 @@ struct Store::Impl {
     [[nodiscard]] bool leaves_reserve(SQLite::Database& db, std::int64_t pages_before) const;
     [[nodiscard]] Error no_room() const;
     [[nodiscard]] static bool is_full(Error const& error);
+    // Notes how a write ended.
+    void note(std::optional<Error> failure);
 };
 
 void save_events(SQLite::Database& db, std::vector<Event> const& events);

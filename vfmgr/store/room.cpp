@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Room in a store: the reserve, and which history is deleted to make room.
+#include <fmt/format.h>
+
 #include <array>
 
 #include "vfmgr/store/database.hpp"
@@ -67,6 +69,32 @@ Error Store::Impl::no_room() const {
 
 bool Store::Impl::is_full(Error const& error) {
     return !error.causes.empty() && error.causes.front().code == "SQLITE_FULL";
+}
+
+// A small write, or one into the reserve, succeeds even where the next operation would be refused.
+void Store::Impl::note(std::optional<Error> failure) {
+    constexpr std::int64_t pages_of_an_operation = 16;
+    if (failure && failure->problem == Problem::unavailable) {
+        refusal = std::move(failure);
+    } else if (!failure && refusal) {
+        auto const used = guarded(Access::read, [](SQLite::Database& db) -> Result<std::int64_t> {
+            return pages_used(db);
+        });
+        if (used && *used + pages_of_an_operation <= ordinary_pages_max) refusal.reset();
+    }
+}
+
+std::optional<Error> const& Store::refusal() const {
+    return impl_->refusal;
+}
+
+void Store::try_again() {
+    static_cast<void>(
+        impl_->in_transaction(Room::reserve, [](SQLite::Database& db) -> Result<void> {
+            auto const version = db.execAndGet("PRAGMA user_version").getInt();
+            db.exec(fmt::format("PRAGMA user_version = {}", version));
+            return {};
+        }));
 }
 
 bool Store::Impl::make_room() {

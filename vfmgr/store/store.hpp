@@ -191,6 +191,12 @@ class Store {
     // 32 hex digits, made once for this host and kept: chosen MACs derive from it.
     [[nodiscard]] Result<std::string> host_seed();
 
+    // Why the store takes no changes: the last write that failed, until one shows that there is
+    // room again. Absent: it takes them, as far as is known.
+    [[nodiscard]] std::optional<Error> const& refusal() const;
+    // Writes what is there already, to find out whether a store that refused can be written again.
+    void try_again();
+
     struct Impl;  // store/database.hpp
 
   private:

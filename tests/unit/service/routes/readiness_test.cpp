@@ -4,6 +4,7 @@
 
 #include "api/types/json.hpp"
 #include "service/routes/api.hpp"
+#include "tests/unit/file_size_limit.hpp"
 #include "tests/unit/vfmgr/engine/engine_bench.hpp"
 
 namespace vfmgr {
@@ -30,7 +31,9 @@ struct ReadinessRoute : testing::Test {
             http::Response answer;
             handle(bench->engine, route, {},
                    [&](http::Response response) { answer = std::move(response); });
+            EXPECT_EQ(route.role, anyone);
             EXPECT_EQ(answer.status, status);
+            EXPECT_EQ(answer.headers.contains("Retry-After"), status == 503);
             return nlohmann::json::parse(answer.body);
         }
         ADD_FAILURE() << "there is no such route";
@@ -57,6 +60,29 @@ TEST_F(ReadinessRoute, NamesWhatCantBeAsked) {
     hypervisor.observe_error = Error{Problem::unavailable, "no libvirt", "start it"};
     look();
     EXPECT_EQ(ready(503).at("not_ready").at(0), "libvirt");
+}
+
+// Nothing is written to find out.
+TEST_F(ReadinessRoute, NamesAStoreThatTakesNoChanges) {
+    hypervisor.says_when = true;
+    bench->engine.start_observing();
+    look();
+    EXPECT_EQ(ready(200).at("not_ready").size(), 0U);
+    auto const change = ReplacePfSpec{pf0, spec_with_vfs(3)};
+    {
+        test::FileSizeLimit const limit(0);
+        EXPECT_EQ(bench->submit(change).error().problem, Problem::unavailable);
+        bench->engine.control().finish_offers();
+        EXPECT_EQ(ready(503).at("not_ready"), nlohmann::json::array({"store"}));
+        bench->engine.try_store_again();
+        bench->engine.control().finish_offers();
+        EXPECT_EQ(ready(503).at("not_ready").size(), 1U) << "it is full yet";
+    }
+    EXPECT_EQ(ready(503).at("not_ready").size(), 1U) << "nobody knows yet";
+    bench->engine.try_store_again();
+    bench->engine.control().finish_offers();
+    EXPECT_EQ(ready(200).at("not_ready").size(), 0U);
+    EXPECT_TRUE(bench->submit(change));
 }
 
 }  // namespace
