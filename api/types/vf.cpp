@@ -106,6 +106,8 @@ void fields(F& f, V& quarantine) {
 template <class F, Of<VfView> V>
 void fields(F& f, V& view) {
     fields(f, view.vf);
+    f.value("pf", view.pf);
+    f.value("state", view.state);
     f.nullable("attachment", view.attachment);
     f.nullable("vm", view.vm);
     f.nullable("quarantine", view.quarantine);

@@ -140,9 +140,14 @@ struct VfQuarantine {
     Time since{};
 };
 
+// in_use: it has a user that is none of our attachments, or its users can't be read now.
+enum class VfStatus { free, reserved, attached, quarantined, in_use };
+
 // What is observed of a VF, with what the daemon knows of it: the answer of a GET.
 struct VfView {
     VfState vf;
+    PciAddress pf;
+    VfStatus state = VfStatus::in_use;
     std::optional<std::string> attachment;  // its id
     std::optional<std::string> vm;          // the VM that has the VF
     std::optional<VfQuarantine> quarantine;

@@ -6,6 +6,7 @@
 
 #include "api/types/json.hpp"
 #include "service/routes/api.hpp"
+#include "service/routes/page.hpp"
 
 namespace vfmgr {
 namespace {
@@ -33,21 +34,24 @@ Error no_attachment(std::string const& id) {
 }
 
 Result<http::Response> list_attachments(Call const& call, Snapshot const& now) {
-    auto const& query = call.request.query;
-    std::optional<PciAddress> pf;
-    if (auto const asked = query.find("pf"); asked != query.end()) {
-        VFMGR_TRY(pf, PciAddress::parse(asked->second));
-    }
-    auto const vm = query.find("vm");
-    auto const matches = [&](Attachment const& attachment) {
-        bool const by_vm =
-            vm == query.end() || vm->second == attachment.vm || vm->second == attachment.vm_uuid;
-        return by_vm && (!pf || *pf == attachment.vf.pf);
+    VFMGR_TRY(auto const pf, pf_filter(call));
+    VFMGR_TRY(auto const vm, text_filter(call, "vm"));
+    VFMGR_TRY(auto const network, text_filter(call, "network"));
+    VFMGR_TRY(auto const pool, text_filter(call, "pool"));
+    VFMGR_TRY(auto const reservation, text_filter(call, "reservation"));
+    VFMGR_TRY(auto const state, choice_filter<AttachmentState>(call, "state"));
+    auto const passes = [&](Attachment const& one) {
+        return (!pf || *pf == one.vf.pf) && (vm.empty() || vm == one.vm || vm == one.vm_uuid) &&
+               (network.empty() || network == one.spec.network) &&
+               (pool.empty() || pool == one.spec.pool) &&
+               (reservation.empty() || reservation == one.spec.reservation) &&
+               (!state || *state == one.state);
     };
-    std::vector<Attachment> items;
-    for (auto const& [id, attachment] : now.desired->attachments)
-        if (matches(attachment)) items.push_back(attachment);
-    return list_response(items);
+    return page_of_all(
+        call, now.desired->attachments, [](auto const& entry) { return entry.first; },
+        [&](auto const& entry) {
+            return passes(entry.second) ? std::optional(entry.second) : std::nullopt;
+        });
 }
 
 Result<http::Response> show_attachment(Call const& call, Snapshot const& now) {
@@ -78,14 +82,16 @@ Result<Change> prove(Call const& call) {
                          std::move(request.responder)});
 }
 
-Query<http::Response> list_verifications(Engine& engine, Call const& call, Snapshot const& now) {
+Result<Query<http::Response>> list_verifications(Engine& engine, Call const& call,
+                                                 Snapshot const& now) {
     auto const& id = call.ids.at("id");
+    VFMGR_TRY(auto const range, range_of(call));
     bool const goes_on = now.desired->attachments.contains(id);
-    return engine.verifications(id).then(
-        [id, goes_on](std::vector<Verification> const& all) -> Result<http::Response> {
+    return engine.verifications(id, range).then(
+        [call, id, goes_on, range](Rows<Verification> const& rows) -> Result<http::Response> {
             // The runs of an ended attachment are kept for a while.
-            if (all.empty() && !goes_on) return fail(no_attachment(id));
-            return list_response(all);
+            if (rows.items.empty() && !range.after && !goes_on) return fail(no_attachment(id));
+            return page_response(call, rows.items, rows.next);
         });
 }
 
@@ -104,12 +110,14 @@ std::vector<Route> attachment_routes(Engine& engine) {
     std::string const all = "/v1/attachments";
     std::string const one = all + "/{id}";
     return {
-        {"GET", all, Role::viewer, list_attachments, {"vm", "pf"}},
+        {"GET", all, Role::viewer, list_attachments,
+         list_parameters({"vm", "pf", "network", "pool", "reservation", "state"})},
         {"POST", all, Role::operator_, attach, {"dry_run"}},
         {"GET", one, Role::viewer, show_attachment},
         {"DELETE", one, Role::operator_, detach, {"dry_run"}},
         {"GET", one + "/certificate", Role::viewer, std::bind_front(show_certificate, of)},
-        {"GET", one + "/verifications", Role::viewer, std::bind_front(list_verifications, of)},
+        {"GET", one + "/verifications", Role::viewer, std::bind_front(list_verifications, of),
+         list_parameters()},
         {"POST", one + "/verifications", Role::operator_, prove, {"dry_run"}},
     };
 }

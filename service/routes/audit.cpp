@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The audit log: which principal requested what.
+// The audit log: which principal requested what, from where, and what came of it.
 #include "api/types/json.hpp"
 #include "service/routes/api.hpp"
+#include "service/routes/page.hpp"
 
 namespace vfmgr {
 namespace {
 
-constexpr std::uint32_t entries_listed = 100;
-constexpr std::uint32_t entries_listed_max = 1000;
-
 Result<Query<http::Response>> list_audit(Engine& engine, Call const& call) {
-    VFMGR_TRY(auto const limit,
-              whole_number(call, "limit", {1, entries_listed_max, entries_listed}));
-    return listed(engine.audit(limit));
+    AuditFilter filter;
+    VFMGR_TRY(filter.who, text_filter(call, "who"));
+    VFMGR_TRY(filter.outcome, text_filter(call, "outcome"));
+    VFMGR_TRY(auto const range, range_of(call));
+    return page_of_rows(call, engine.audit(std::move(filter), range));
 }
 
 }  // namespace
 
 std::vector<Route> audit_routes(Engine& engine) {
-    return {{"GET",
-             "/v1/audit",
-             Role::admin,
+    return {{"GET", "/v1/audit", Role::admin,
              [&engine](Call const& call, Snapshot const&) { return list_audit(engine, call); },
-             {"limit"}}};
+             list_parameters({"who", "outcome"})}};
 }
 
 }  // namespace vfmgr

@@ -7,6 +7,7 @@
 
 #include "api/types/json.hpp"
 #include "service/routes/api.hpp"
+#include "service/routes/page.hpp"
 #include "vfmgr/plan/firmware.hpp"
 
 namespace vfmgr {
@@ -40,12 +41,13 @@ Result<FirmwareCard> card_of(Engine const& engine, Cards const& cards, PciAddres
     return fail(no_card(engine.snapshot(), pci));
 }
 
-Result<http::Response> list_firmware(Engine const& engine, Cards const& cards) {
+Result<http::Response> list_firmware(Engine const& engine, Call const& call, Cards const& cards) {
     if (!*cards) return fail(cards->error());
     auto const now = engine.snapshot();
-    std::vector<FirmwareView> views;
-    for (auto const& card : **cards) views.push_back(view_of(now, card));
-    return list_response(views);
+    auto by_address = **cards;
+    std::ranges::sort(by_address, {}, &FirmwareCard::pci);
+    return page_of_all(call, by_address, &FirmwareCard::pci,
+                       [&](FirmwareCard const& card) { return std::optional(view_of(now, card)); });
 }
 
 Result<Query<http::Response>> show_firmware(Engine const& engine, FirmwareQuery& query,
@@ -75,9 +77,10 @@ Result<Query<Change>> change_firmware(Engine const& engine, FirmwareQuery& query
 std::vector<Route> firmware_routes(Engine& engine, FirmwareQuery& query) {
     return {
         {"GET", "/v1/host/firmware", Role::viewer,
-         [&engine, &query](Call const&, Snapshot const&) {
-             return query.query().then(std::bind_front(list_firmware, std::cref(engine)));
-         }},
+         [&engine, &query](Call const& call, Snapshot const&) {
+             return query.query().then(std::bind_front(list_firmware, std::cref(engine), call));
+         },
+         list_parameters()},
         {"GET", "/v1/pfs/{pci}/firmware", Role::viewer,
          [&engine, &query](Call const& call, Snapshot const&) {
              return show_firmware(engine, query, call);

@@ -6,9 +6,10 @@
 namespace vfmgr {
 namespace {
 
-// For each address, uid or certificate that fails to authenticate; beyond it, failures are counted,
-// not logged.
-constexpr RateLimit failures{.burst = 60, .per_second = 1};
+// For each address, uid or certificate without a role: failures to authenticate, and apart from
+// them visits to what is open to anyone, so that a flood of either keeps nobody from the other.
+// Beyond it, requests are counted, not logged.
+constexpr RateLimit strangers{.burst = 60, .per_second = 1};
 
 // A request's path may be as long as its header.
 constexpr std::size_t action_bytes_logged = 256;
@@ -64,7 +65,8 @@ Gate api_gate(RulesInForce const& rules, Engine const& engine,
         return still_holds(who, peer, rules.get()->roles, *engine.snapshot().tokens, clock.now());
     };
     gate.take_change = limiter([&rules] { return rules.get()->changes; });
-    gate.take_failure = limiter([] { return failures; });
+    gate.take_failure = limiter([] { return strangers; });
+    gate.take_visit = limiter([] { return strangers; });
     gate.answered = [trail, &clock](Call const& call, http::Response const& response) {
         auto entry = entry_of(call, response, clock.now());
         if (is_too_often(response)) return trail->count(entry);

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports whether this host is ready to attach VFs, and the facts behind the verdict.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
 #include "api/types/json.hpp"
 #include "service/host_checks.hpp"
 #include "service/routes/api.hpp"
+#include "service/routes/page.hpp"
 #include "vfmgr/checks/doctor.hpp"
 #include "vfmgr/checks/host/rules.hpp"
 #include "vfmgr/machine/bundle.hpp"
@@ -17,8 +23,17 @@ Result<http::Response> show_checks(Facts const& facts) {
     return json_response(200, checks::diagnose(*facts, checks::all_rules()));
 }
 
-Result<http::Response> list_rdma(Facts const& facts) {
-    return list_response(checks::rdma_names(checks::read_machine(*facts)));
+// By PCI address, rows without one last.
+std::string key_of(RdmaName const& name) {
+    return fmt::format("{} {} {:03}", name.pci ? to_string(*name.pci) : "~", name.rdma_device,
+                       name.port);
+}
+
+Result<http::Response> list_rdma(Call const& call, Facts const& facts) {
+    auto names = checks::rdma_names(checks::read_machine(*facts));
+    std::ranges::sort(names, {}, key_of);
+    return page_of_all(call, names, key_of,
+                       [](RdmaName const& name) { return std::optional(name); });
 }
 
 // The facts that the checks read, without secrets: vfctl doctor --from reaches the same verdicts
@@ -36,7 +51,11 @@ std::vector<Route> host_routes(HostChecks& checks) {
     };
     return {
         {"GET", "/v1/host/checks", Role::viewer, on_facts(show_checks)},
-        {"GET", "/v1/host/rdma", Role::viewer, on_facts(list_rdma)},
+        {"GET", "/v1/host/rdma", Role::viewer,
+         [&checks](Call const& call, Snapshot const&) {
+             return checks.query().then(std::bind_front(list_rdma, call));
+         },
+         list_parameters()},
         {"GET", "/v1/host/bundle", Role::admin, on_facts(show_bundle)},
     };
 }

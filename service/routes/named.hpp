@@ -6,7 +6,7 @@
 
 #include "api/types/json_fwd.hpp"
 #include "api/types/network.hpp"
-#include "service/routes/router.hpp"
+#include "service/routes/page.hpp"
 
 namespace vfmgr {
 
@@ -18,6 +18,18 @@ template <class Value>
     if (auto const found = all.find(name); found != all.end()) return &found->second;
     return fail(Problem::not_found, fmt::format("there is no {} {}", what, name),
                 fmt::format("GET /v1/{}s lists those of this host", what));
+}
+
+// Answers with a page of those that `passes`, by name. `shown` is what a client sees of an entry.
+template <class All, class Shown, class Passes>
+[[nodiscard]] Result<http::Response> page_of_named(Call const& call, All const& all, Shown shown,
+                                                   Passes passes) {
+    return page_of_all(
+        call, all, [](auto const& entry) { return entry.first; },
+        [&](auto const& entry) {
+            auto const& item = std::invoke(shown, entry.second);
+            return passes(item) ? std::optional(item) : std::nullopt;
+        });
 }
 
 // Checks the path's {name}, and returns it.
@@ -36,8 +48,8 @@ template <class Value>
 [[nodiscard]] Result<Value> named_body(Call const& call, std::string_view what) {
     VFMGR_TRY(auto value, from_json_text<Value>(call.request.body));
     VFMGR_TRY(auto name, own_name(call, what));
-    if (!value.name.empty() && value.name != name)
-        return fail(Problem::invalid_request,
+    if (!value.name.empty() && value.name != name) {
+        Error error{Problem::invalid_request,
                     fmt::format("the path names {} {}, but the body {}", what, name, value.name),
                     fmt::format("leave the name out of the body: a {} is not renamed", what)};
         error.violations.push_back({"/name", "is not the path's"});

@@ -7,10 +7,10 @@
 namespace vfmgr {
 namespace {
 
-http::Response list_networks(Call const&, Snapshot const& now) {
-    std::vector<Network> networks;
-    for (auto const& [name, each] : now.desired->networks) networks.push_back(each.network);
-    return list_response(networks);
+Result<http::Response> list_networks(Call const& call, Snapshot const& now) {
+    VFMGR_TRY(auto const pf, pf_filter(call));
+    return page_of_named(call, now.desired->networks, &DesiredNetwork::network,
+                         [&](Network const& one) { return !pf || host_address_on(one, *pf); });
 }
 
 Result<http::Response> show_network(Call const& call, Snapshot const& now) {
@@ -32,7 +32,7 @@ Result<Change> remove_network(Call const& call) {
 std::vector<Route> network_routes() {
     auto const* const path = "/v1/networks/{name}";
     return {
-        {"GET", "/v1/networks", Role::viewer, list_networks},
+        {"GET", "/v1/networks", Role::viewer, list_networks, list_parameters({"pf"})},
         {"GET", path, Role::viewer, show_network},
         {"PUT", path, Role::admin, put_network, {"dry_run"}},
         {"DELETE", path, Role::admin, remove_network, {"dry_run"}},

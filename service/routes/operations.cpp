@@ -4,12 +4,12 @@
 
 #include "api/types/json.hpp"
 #include "service/routes/api.hpp"
+#include "service/routes/page.hpp"
 
 namespace vfmgr {
 namespace {
 
 constexpr std::uint32_t wait_seconds_max = 60;
-constexpr std::size_t operations_listed_max = 500;
 
 // Answers when the operation has ended, or with its state when the wait is over.
 Result<Query<http::Response>> show_operation(Engine& engine, Call const& call) {
@@ -23,14 +23,23 @@ Result<Query<http::Response>> show_operation(Engine& engine, Call const& call) {
         });
 }
 
+Result<Query<http::Response>> list_operations(Engine& engine, Call const& call) {
+    OperationFilter filter;
+    VFMGR_TRY(filter.state, choice_filter<OperationState>(call, "state"));
+    VFMGR_TRY(filter.kind, choice_filter<OperationKind>(call, "kind"));
+    VFMGR_TRY(auto const attachment, text_filter(call, "attachment"));
+    if (!attachment.empty()) filter.subject = "/v1/attachments/" + attachment;
+    VFMGR_TRY(auto const range, range_of(call));
+    return page_of_rows(call, engine.operations(std::move(filter), range));
+}
+
 }  // namespace
 
 std::vector<Route> operation_routes(Engine& engine) {
     return {
         {"GET", "/v1/operations", Role::viewer,
-         [&engine](Call const&, Snapshot const&) {
-             return listed(engine.operations(operations_listed_max));
-         }},
+         [&engine](Call const& call, Snapshot const&) { return list_operations(engine, call); },
+         list_parameters({"state", "kind", "attachment"})},
         {"GET",
          "/v1/operations/{id}",
          Role::viewer,

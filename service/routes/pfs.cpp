@@ -4,51 +4,20 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 
 #include "api/types/json.hpp"
 #include "service/routes/api.hpp"
+#include "service/routes/page.hpp"
+#include "service/routes/vf_views.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
 
 namespace vfmgr {
 namespace {
 
-using Attachments = std::map<VfId, Attachment const*>;
-
-// Covers all VFs at once: a host may have a thousand, and as many attachments.
-Attachments attachments_of(DesiredState const& desired) {
-    Attachments attachments;
-    for (auto const& [id, attachment] : desired.attachments)
-        attachments[attachment.vf] = &attachment;
-    return attachments;
-}
-
-VfView view_of(DesiredState const& desired, Attachments const& attachments, PciAddress const& pf,
-               VfState const& vf) {
-    VfId const id{pf, vf.index};
-    VfView view{vf, {}, {}, {}};
-    if (auto const attachment = attachments.find(id); attachment != attachments.end()) {
-        view.attachment = attachment->second->id;
-        view.vm = attachment->second->vm;
-    }
-    if (auto const found = desired.quarantine.find(id); found != desired.quarantine.end()) {
-        auto const& why = found->second;
-        view.quarantine = {why.reason, why.residue, why.attachment.vm, why.since};
-    }
-    return view;
-}
-
-std::vector<VfView> views_of_vfs(DesiredState const& desired, Attachments const& attachments,
-                                 PfState const& pf) {
-    std::vector<VfView> views;
-    for (auto const& vf : pf.vfs) views.push_back(view_of(desired, attachments, pf.info.pci, vf));
-    return views;
-}
-
-PfView view_of(Snapshot const& now, Attachments const& attachments, PfState pf) {
+PfView view_of(Snapshot const& now, VfViews const& vfs, PfState pf) {
     auto const& desired = *now.desired;
     PfView view;
-    view.vfs = views_of_vfs(desired, attachments, pf);
+    view.vfs = vfs.of(pf);
     pf.vfs.clear();
     auto const pci = pf.info.pci;
     view.pf = std::move(pf);
@@ -97,19 +66,19 @@ Result<PfState> named_pf(Call const& call, Snapshot const& now) {
     return fail(no_pf(to_string(pci)));
 }
 
-http::Response list_pfs(Call const&, Snapshot const& now) {
-    auto const attachments = attachments_of(*now.desired);
+Result<http::Response> list_pfs(Call const& call, Snapshot const& now) {
+    VfViews const vfs(now);
     auto pfs = now.host->kernel.pfs;
     for (auto const& pci : kept_pfs(*now.desired))
         if (!pfs.contains(pci)) pfs.emplace(pci, missing_pf(now, pci));
-    std::vector<PfView> views;
-    for (auto& [pci, pf] : pfs) views.push_back(view_of(now, attachments, std::move(pf)));
-    return list_response(views);
+    return page_of_all(
+        call, pfs, [](auto const& entry) { return entry.first; },
+        [&](auto const& entry) { return std::optional(view_of(now, vfs, entry.second)); });
 }
 
 Result<http::Response> show_pf(Call const& call, Snapshot const& now) {
     VFMGR_TRY(auto pf, named_pf(call, now));
-    return json_response(200, view_of(now, attachments_of(*now.desired), std::move(pf)));
+    return json_response(200, view_of(now, VfViews(now), std::move(pf)));
 }
 
 Result<http::Response> show_spec(Call const& call, Snapshot const& now) {
@@ -121,21 +90,71 @@ Result<http::Response> show_spec(Call const& call, Snapshot const& now) {
     return with_etag(json_response(200, managed->second.spec), managed->second.revision);
 }
 
+// Filters by what `now` knows of the VF's attachment.
+struct VfFilter {
+    std::optional<PciAddress> pf;
+    std::optional<VfStatus> state;
+    std::string attachment;
+    std::string vm;  // name or UUID
+    std::string network;
+
+    [[nodiscard]] bool passes(Snapshot const& now, VfView const& view) const {
+        if (pf && *pf != view.pf) return false;
+        if (state && *state != view.state) return false;
+        if (attachment.empty() && vm.empty() && network.empty()) return true;
+        if (!view.attachment) return false;
+        auto const& of = now.desired->attachments.at(*view.attachment);
+        return (attachment.empty() || attachment == of.id) &&
+               (vm.empty() || vm == of.vm || vm == of.vm_uuid) &&
+               (network.empty() || network == of.spec.network);
+    }
+};
+
+Result<VfFilter> vf_filter(Call const& call) {
+    VfFilter filter;
+    VFMGR_TRY(filter.pf, pf_filter(call));
+    VFMGR_TRY(filter.state, choice_filter<VfStatus>(call, "state"));
+    VFMGR_TRY(filter.attachment, text_filter(call, "attachment"));
+    VFMGR_TRY(filter.vm, text_filter(call, "vm"));
+    VFMGR_TRY(filter.network, text_filter(call, "network"));
+    return filter;
+}
+
+Result<http::Response> page_of_vfs(Call const& call, Snapshot const& now,
+                                   std::vector<VfView> const& views) {
+    VFMGR_TRY(auto const filter, vf_filter(call));
+    return page_of_all(
+        call, views, [](VfView const& view) { return VfId{view.pf, view.vf.index}; },
+        [&](VfView const& view) {
+            return filter.passes(now, view) ? std::optional(view) : std::nullopt;
+        });
+}
+
 Result<http::Response> list_vfs(Call const& call, Snapshot const& now) {
+    VfViews const of(now);
+    std::vector<VfView> all;
+    for (auto const& [pci, pf] : now.host->kernel.pfs)
+        std::ranges::move(of.of(pf), std::back_inserter(all));
+    return page_of_vfs(call, now, all);
+}
+
+Result<http::Response> list_vfs_of_pf(Call const& call, Snapshot const& now) {
     VFMGR_TRY(auto const pf, named_pf(call, now));
-    return list_response(views_of_vfs(*now.desired, attachments_of(*now.desired), pf));
+    return page_of_vfs(call, now, VfViews(now).of(pf));
 }
 
 Result<http::Response> show_vf(Call const& call, Snapshot const& now) {
     VFMGR_TRY(auto const pf, named_pf(call, now));
     VFMGR_TRY(auto const index, vf_index(call));
     auto const& pci = pf.info.pci;
-    auto const vf = std::ranges::find(pf.vfs, index, &VfState::index);
-    if (vf == pf.vfs.end())
+    auto const views = VfViews(now).of(pf);
+    auto const view =
+        std::ranges::find(views, index, [](VfView const& one) { return one.vf.index; });
+    if (view == views.end())
         return fail(Problem::not_found, fmt::format("{} has no VF {}", pf.info.ifname, index),
                     fmt::format("it has {} VFs: GET /v1/pfs/{}/vfs lists them", pf.info.num_vfs,
                                 to_string(pci)));
-    return json_response(200, view_of(*now.desired, attachments_of(*now.desired), pci, *vf));
+    return json_response(200, *view);
 }
 
 Result<Change> replace_spec(Call const& call) {
@@ -177,35 +196,20 @@ Result<Change> lift_quarantine(Call const& call) {
     return Change{LiftQuarantine{vf}, show_vf};
 }
 
-// Lists the store's records of a VF, including a VF that no longer exists: they outlive it.
-// `proves` tells which of them prove that it existed.
-template <class Record>
-Query<http::Response> list_of_vf(Query<std::vector<Record>> const& query, Snapshot const& now,
-                                 VfId const& vf, std::string_view of_it,
-                                 bool (*proves)(Record const&)) {
-    bool const exists = find_vf(*now.host, vf) != nullptr;
-    return query.then(
-        [vf, of_it, proves, exists](std::vector<Record> const& all) -> Result<http::Response> {
-            if (!exists && std::ranges::none_of(all, proves))
-                return fail(Problem::not_found,
-                            fmt::format("there is no VF {} and no {} it", to_string(vf), of_it),
-                            "GET /v1/pfs lists those of this host");
-            return list_response(all);
-        });
-}
-
+// Records of a VF outlive it.
 Result<Query<http::Response>> list_vf_verifications(Engine& engine, Call const& call,
-                                                    Snapshot const& now) {
+                                                    Snapshot const&) {
     VFMGR_TRY(auto const vf, vf_id(call));
-    return list_of_vf<Verification>(engine.verifications(vf), now, vf, "run of",
-                                    [](Verification const&) { return true; });
+    VFMGR_TRY(auto const attachment, text_filter(call, "attachment"));
+    VFMGR_TRY(auto const range, range_of(call));
+    return page_of_rows(call, engine.verifications(vf, attachment, range));
 }
 
-// A PF's own events are in the history of every VF; only events with a VF prove that it existed.
-Result<Query<http::Response>> list_history(Engine& engine, Call const& call, Snapshot const& now) {
+Result<Query<http::Response>> list_history(Engine& engine, Call const& call, Snapshot const&) {
     VFMGR_TRY(auto const vf, vf_id(call));
-    return list_of_vf<Event>(engine.events(vf), now, vf, "history of",
-                             [](Event const& event) { return event.vf.has_value(); });
+    VFMGR_TRY(auto const attachment, text_filter(call, "attachment"));
+    VFMGR_TRY(auto const range, range_of(call));
+    return page_of_rows(call, engine.events(vf, attachment, range));
 }
 
 }  // namespace
@@ -214,8 +218,10 @@ std::vector<Route> pf_routes(Engine& engine) {
     auto const of = std::ref(engine);
     std::string const pf = "/v1/pfs/{pci}";
     std::string const vf = pf + "/vfs/{index}";
+    auto const of_vfs = list_parameters({"vm", "state", "network", "attachment"});
+    auto const of_records = list_parameters({"attachment"});
     return {
-        {"GET", "/v1/pfs", Role::viewer, list_pfs},
+        {"GET", "/v1/pfs", Role::viewer, list_pfs, list_parameters()},
         {"GET", pf, Role::viewer, show_pf},
         {"GET", pf + "/spec", Role::viewer, show_spec},
         {"PUT", pf + "/spec", Role::admin, replace_spec, {"dry_run"}},
@@ -223,10 +229,13 @@ std::vector<Route> pf_routes(Engine& engine) {
         {"POST", pf + "/gone", Role::admin, end_gone, {"dry_run"}},
         {"POST", pf + "/confirm-gone", Role::admin, confirm_gone, {"dry_run"}},
         {"POST", pf + "/rekey", Role::admin, rekey, {"dry_run"}},
-        {"GET", pf + "/vfs", Role::viewer, list_vfs},
+        {"GET", "/v1/vfs", Role::viewer, list_vfs,
+         list_parameters({"pf", "vm", "state", "network", "attachment"})},
+        {"GET", pf + "/vfs", Role::viewer, list_vfs_of_pf, of_vfs},
         {"GET", vf, Role::viewer, show_vf},
-        {"GET", vf + "/verifications", Role::viewer, std::bind_front(list_vf_verifications, of)},
-        {"GET", vf + "/history", Role::viewer, std::bind_front(list_history, of)},
+        {"GET", vf + "/verifications", Role::viewer, std::bind_front(list_vf_verifications, of),
+         of_records},
+        {"GET", vf + "/history", Role::viewer, std::bind_front(list_history, of), of_records},
         {"DELETE", vf + "/quarantine", Role::admin, lift_quarantine, {"dry_run"}},
     };
 }

@@ -8,10 +8,11 @@
 namespace vfmgr {
 namespace {
 
-http::Response list_pools(Call const&, Snapshot const& now) {
-    std::vector<Pool> pools;
-    for (auto const& [name, each] : now.desired->pools) pools.push_back(each.pool);
-    return list_response(pools);
+Result<http::Response> list_pools(Call const& call, Snapshot const& now) {
+    VFMGR_TRY(auto const network, text_filter(call, "network"));
+    return page_of_named(call, now.desired->pools, &DesiredPool::pool, [&](Pool const& one) {
+        return network.empty() || network == one.defaults.network;
+    });
 }
 
 Result<http::Response> show_pool(Call const& call, Snapshot const& now) {
@@ -28,10 +29,16 @@ Result<Change> remove_pool(Call const& call) {
     return Change{RemovePool{call.ids.at("name")}, removed};
 }
 
-http::Response list_reservations(Call const&, Snapshot const& now) {
-    std::vector<Reservation> reservations;
-    for (auto const& [name, each] : now.desired->reservations) reservations.push_back(each);
-    return list_response(reservations);
+Result<http::Response> list_reservations(Call const& call, Snapshot const& now) {
+    VFMGR_TRY(auto const pf, pf_filter(call));
+    VFMGR_TRY(auto const pool, text_filter(call, "pool"));
+    VFMGR_TRY(auto const network, text_filter(call, "network"));
+    auto const passes = [&](Reservation const& one) {
+        return (!pf || std::ranges::find(one.vfs, *pf, &VfId::pf) != one.vfs.end()) &&
+               (pool.empty() || pool == one.spec.pool) &&
+               (network.empty() || network == one.spec.network);
+    };
+    return page_of_named(call, now.desired->reservations, std::identity(), passes);
 }
 
 Result<http::Response> show_reservation(Call const& call, Snapshot const& now) {
@@ -66,11 +73,12 @@ std::vector<Route> pool_routes() {
     auto const* const reservation = "/v1/reservations/{name}";
     auto const* const identities = "/v1/identities";
     return {
-        {"GET", "/v1/pools", Role::viewer, list_pools},
+        {"GET", "/v1/pools", Role::viewer, list_pools, list_parameters({"network"})},
         {"GET", pool, Role::viewer, show_pool},
         {"PUT", pool, Role::admin, put_pool, {"dry_run"}},
         {"DELETE", pool, Role::admin, remove_pool, {"dry_run"}},
-        {"GET", "/v1/reservations", Role::viewer, list_reservations},
+        {"GET", "/v1/reservations", Role::viewer, list_reservations,
+         list_parameters({"pf", "pool", "network"})},
         {"GET", reservation, Role::viewer, show_reservation},
         {"PUT", reservation, Role::operator_, reserve, {"dry_run"}},
         {"DELETE", reservation, Role::operator_, release, {"dry_run"}},

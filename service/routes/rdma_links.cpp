@@ -9,12 +9,21 @@
 
 #include "api/types/json.hpp"
 #include "service/routes/api.hpp"
+#include "service/routes/page.hpp"
 
 namespace vfmgr {
 namespace {
 
 std::vector<RdmaLink> links_of(Snapshot const& now, TrustedNetdevs const& trusted) {
     return rdma_links(*now.host, *now.desired, trusted);
+}
+
+Result<http::Response> list_links(TrustedNetdevs const& trusted, Call const& call,
+                                  Snapshot const& now) {
+    VFMGR_TRY(auto const state, choice_filter<RdmaLinkState>(call, "state"));
+    return page_of_all(call, links_of(now, trusted), &RdmaLink::name, [&](RdmaLink const& link) {
+        return !state || *state == link.state ? std::optional(link) : std::nullopt;
+    });
 }
 
 Result<http::Response> show_link(TrustedNetdevs const& trusted, Call const& call,
@@ -46,10 +55,8 @@ std::vector<Route> rdma_link_routes(Engine const& engine) {
     auto const* const path = "/v1/rdma-links/{name}";
     auto const trusted = std::cref(engine.trusted_netdevs());
     return {
-        {"GET", "/v1/rdma-links", Role::viewer,
-         [trusted](Call const&, Snapshot const& now) {
-             return list_response(links_of(now, trusted));
-         }},
+        {"GET", "/v1/rdma-links", Role::viewer, std::bind_front(list_links, trusted),
+         list_parameters({"state"})},
         {"GET", path, Role::viewer, std::bind_front(show_link, trusted)},
         {"PUT", path, Role::admin, std::bind_front(add_link, trusted), {"dry_run"}},
         {"DELETE", path, Role::admin, remove_link, {"dry_run", "force"}},

@@ -5,6 +5,7 @@
 #include "api/types/daemon.hpp"
 #include "api/types/json.hpp"
 #include "service/routes/api.hpp"
+#include "service/routes/page.hpp"
 #include "vfmgr/plan/drift.hpp"
 
 namespace vfmgr {
@@ -15,19 +16,21 @@ http::Response about(Call const&, Snapshot const&) {
         200, About{"vfmgr",
                    VFMGR_VERSION,
                    "v1",
-                   {"networks", "dry_run", "verification", "rxe", "rdma_links", "events"},
-                   {"/v1/pfs", "/v1/networks", "/v1/pools", "/v1/reservations", "/v1/identities",
-                    "/v1/vms", "/v1/attachments", "/v1/rdma-links", "/v1/operations", "/v1/events",
-                    "/v1/tokens"}});
+                    {"networks", "dry_run", "verification", "rxe", "rdma_links", "events", "pages",
+                     "filters"},
+                    {"/v1/pfs", "/v1/vfs", "/v1/networks", "/v1/pools", "/v1/reservations",
+                     "/v1/identities", "/v1/desired", "/v1/vms", "/v1/attachments",
+                     "/v1/rdma-links", "/v1/operations", "/v1/events", "/v1/tokens", "/v1/audit"}});
 }
 
 http::Response alive(Call const&, Snapshot const&) {
     return json_response(200, {{"alive", true}});
 }
 
-// Ready means that the host was observed and libvirt answers. Recovery may still run; it refuses
-// changes to what it works on. Drift is reported separately and leaves the daemon ready.
-http::Response ready(Call const&, Snapshot const& now) {
+// Ready means that the host was observed, libvirt answers, and the store takes changes. Recovery
+// may still run; it refuses changes to what it works on. Drift is reported separately and leaves
+// the daemon ready. Strangers may ask, and get names only.
+http::Response ready(Call const& call, Snapshot const& now) {
     ReadinessView readiness;
     auto& reasons = readiness.not_ready;
     if (now.store_refuses) reasons.emplace_back("store");
@@ -36,14 +39,20 @@ http::Response ready(Call const&, Snapshot const& now) {
     for (auto const& [pci, pf] : now.host->kernel.pfs)
         if (pf.stale) reasons.push_back(to_string(pci));
     readiness.ready = reasons.empty();
-    readiness.drift = find_drift(*now.host, *now.desired).size();
-    return json_response(readiness.ready ? 200 : 503, readiness);
+    if (!call.stranger) readiness.drift = find_drift(*now.host, *now.desired).size();
+    auto response = json_response(readiness.ready ? 200 : 503, readiness);
+    if (!readiness.ready) response.headers["Retry-After"] = "5";
+    return response;
 }
 
-http::Response list_vms(Call const&, Snapshot const& now) {
-    std::vector<VmInfo> vms;
-    for (auto const& [uuid, vm] : now.host->hypervisor.vms) vms.push_back(vm);
-    return list_response(vms);
+Result<http::Response> list_vms(Call const& call, Snapshot const& now) {
+    VFMGR_TRY(auto const state, choice_filter<VmState>(call, "state"));
+    return page_of_all(
+        call, now.host->hypervisor.vms, [](auto const& entry) { return entry.first; },
+        [&](auto const& entry) {
+            return !state || *state == entry.second.state ? std::optional(entry.second)
+                                                          : std::nullopt;
+        });
 }
 
 Result<http::Response> show_vm(Call const& call, Snapshot const& now) {
@@ -58,14 +67,14 @@ Result<http::Response> show_vm(Call const& call, Snapshot const& now) {
 std::vector<Route> root_routes() {
     return {
         {"GET", "/v1", Role::viewer, about},
-        {"GET", "/livez", Role::viewer, alive},
-        {"GET", "/readyz", Role::viewer, ready},
+        {"GET", "/livez", anyone, alive},
+        {"GET", "/readyz", anyone, ready},
     };
 }
 
 std::vector<Route> vm_routes() {
     return {
-        {"GET", "/v1/vms", Role::viewer, list_vms},
+        {"GET", "/v1/vms", Role::viewer, list_vms, list_parameters({"state"})},
         {"GET", "/v1/vms/{vm}", Role::viewer, show_vm},
     };
 }

@@ -12,6 +12,7 @@
 
 #include "api/types/json.hpp"
 #include "api/types/text.hpp"
+#include "service/routes/conditions.hpp"
 
 namespace vfmgr {
 namespace {
@@ -76,22 +77,24 @@ std::optional<Number> whole(std::string_view text) {
     return static_cast<Number>(*number);
 }
 
-http::Response too_many(Call const& call, std::chrono::milliseconds hold) {
+http::Response too_many(Call const& call, std::chrono::milliseconds hold, char const* remedy) {
     auto response = http::problem_response_as(
         429,
-        {Problem::limit_exceeded, fmt::format("{} sends too many requests", call.who.name),
-         "wait for the time in Retry-After; limits.changes_per_second in /etc/vfmgr/vfmgr.toml "
-         "sets "
-         "the rate"},
+        {Problem::limit_exceeded, fmt::format("{} sends too many requests", call.who.name), remedy},
         call.request.path, request_id(call));
     response.hold = hold;
     return response;
 }
 
+constexpr auto wait_or_raise =
+    "wait for the time in Retry-After; limits.changes_per_second in /etc/vfmgr/vfmgr.toml sets the "
+    "rate";
+constexpr auto wait = "wait for the time in Retry-After";
+
 void refuse_stranger(Gate const& gate, Call& call, Error const& why, http::Respond const& respond) {
     call.who.name = stranger_name(call.request.peer);
     auto const hold = gate.take_failure(call.who.name);
-    auto response = hold.count() ? too_many(call, hold) : refusal(call, why);
+    auto response = hold.count() ? too_many(call, hold, wait) : refusal(call, why);
     gate.unknown(call, response);
     respond(std::move(response));
 }
@@ -111,7 +114,7 @@ Error needs_scope(Call const& call, std::string const& noun) {
 }
 
 std::optional<Error> denial(Call const& call, Route const& route) {
-    if (call.who.role < route.role) return needs_role(call, route.role);
+    if (route.role && call.who.role < *route.role) return needs_role(call, *route.role);
     auto const noun = noun_of(route.path);
     auto const& scopes = call.who.scopes;
     if (!scopes || noun.empty() || std::ranges::find(*scopes, noun) != scopes->end())
@@ -132,17 +135,60 @@ struct Table {
     Gate gate;
 };
 
+// A stranger who shows something to authenticate by, and fails, is refused everywhere.
+bool welcomes(Route const* route, http::Request const& request) {
+    auto const* const remote = std::get_if<http::TcpPeer>(&request.peer);
+    bool const shows = request.headers.contains("authorization") || (remote && remote->certificate);
+    return route && !route->role && !shows;
+}
+
+// The answer to a call that may go on: it has passed the gate, or is a stranger's where anyone may
+// come.
+void answer_call(Table const& table, Route const& route, Call const& call,
+                 http::Respond const& answer) {
+    if (auto const known = http::check_query(call.request, route.query); !known)
+        return answer(refusal(call, known.error()));
+    if (auto other = http::refuse_other_media(call.request)) return answer(std::move(*other));
+    if (auto const read = refuse_if_none_match(call); !read)
+        return answer(refusal(call, read.error()));
+    try {
+        handle(table.engine, route, call, answer);
+    } catch (std::exception const& bug) {
+        answer(refusal(call, Error{Problem::internal, bug.what(), "report this as a bug"}));
+    }
+}
+
+void answer_stranger(Table const& table, Route const& route, Call& call,
+                     http::Respond const& respond) {
+    call.stranger = true;
+    call.who.name = stranger_name(call.request.peer);
+    auto const hold = table.gate.take_visit(call.who.name);
+    if (!hold.count()) return answer_call(table, route, call, respond);
+    auto response = too_many(call, hold, wait);
+    table.gate.unknown(call, response);
+    respond(std::move(response));
+}
+
+http::Response no_such_route(Call const& call, std::vector<std::string> allowed) {
+    auto response = refusal(call, no_route(call.request, allowed));
+    if (std::ranges::find(allowed, "GET") != allowed.end()) allowed.emplace_back("HEAD");
+    if (!allowed.empty()) response.headers["Allow"] = fmt::format("{}", fmt::join(allowed, ", "));
+    return response;
+}
+
 void dispatch(std::shared_ptr<Table const> const& table, http::Request request,
               http::Respond const& respond) {
     auto const& gate = table->gate;
     auto found = find(table->routes, request);
     auto who = gate.authenticate(request);
     auto const call = std::make_shared<Call>(Call{std::move(request), {}, std::move(found.ids)});
+    auto const* const route = found.route;
+    if (!who && welcomes(route, call->request))
+        return answer_stranger(*table, *route, *call, respond);
     if (!who) return refuse_stranger(gate, *call, who.error(), respond);
     call->who = *who;
     if (auto const place = enter(gate, *call); !place)
         return respond(refusal(*call, place.error()));
-    auto const* const route = found.route;
     auto const denied = route ? denial(*call, *route) : std::nullopt;
     bool const counts = denied || call->request.method != "GET";
     // `call` and `table` live as long as the answer is outstanding.
@@ -152,22 +198,10 @@ void dispatch(std::shared_ptr<Table const> const& table, http::Request request,
     };
     if (counts)
         if (auto const hold = gate.take_change(call->who.name); hold.count())
-            return answer(too_many(*call, hold));
-    if (!route) {
-        auto response = refusal(*call, no_route(call->request, found.allowed));
-        if (!found.allowed.empty())
-            response.headers["Allow"] = fmt::format("{}", fmt::join(found.allowed, ", "));
-        return answer(std::move(response));
-    }
+            return answer(too_many(*call, hold, wait_or_raise));
+    if (!route) return answer(no_such_route(*call, std::move(found.allowed)));
     if (denied) return answer(refusal(*call, *denied));
-    if (auto const known = http::check_query(call->request, route->query); !known)
-        return answer(refusal(*call, known.error()));
-    if (auto other = http::refuse_other_media(call->request)) return answer(std::move(*other));
-    try {
-        handle(table->engine, *route, *call, answer);
-    } catch (std::exception const& bug) {
-        answer(refusal(*call, Error{Problem::internal, bug.what(), "report this as a bug"}));
-    }
+    answer_call(*table, *route, *call, answer);
 }
 
 }  // namespace
@@ -183,7 +217,9 @@ http::Handler router(Engine& engine, std::vector<Route> routes, Gate gate) {
 std::string noun_of(std::string_view path) {
     auto const parts = segments(path);
     auto const at = parts.front() == "v1" ? 1U : 0U;
-    if (parts.size() == at || parts[at] == "livez" || parts[at] == "readyz") return {};
+    if (parts.size() == at) return {};
+    for (auto const* const open : {"livez", "readyz", "openapi.json", "problems"})
+        if (parts[at] == open) return {};
     return std::string(parts[at]);
 }
 
@@ -211,10 +247,6 @@ std::string request_id(Call const& call) {
 
 http::Response refusal(Call const& call, Error const& error) {
     return http::problem_response(error, call.request);
-}
-
-http::Response list_response(nlohmann::json items) {
-    return json_response(200, {{"items", std::move(items)}, {"next", nullptr}});
 }
 
 http::Response dry_run_response(std::vector<std::string> notes) {
@@ -250,18 +282,6 @@ Result<bool> is_true(Call const& call, std::string const& name) {
     return fail(Problem::invalid_request,
                 fmt::format("{} is true or false, not {}", name, it->second),
                 fmt::format("use ?{}=true", name));
-}
-
-Result<std::optional<std::uint64_t>> if_match(Call const& call) {
-    auto const it = call.request.headers.find("if-match");
-    if (it == call.request.headers.end() || it->second == "*") return std::nullopt;
-    std::string_view text = it->second;
-    if (text.size() >= 2 && text.front() == '"' && text.back() == '"')
-        text = text.substr(1, text.size() - 2);
-    if (auto const revision = whole<std::uint64_t>(text)) return revision;
-    return fail(Problem::invalid_request,
-                fmt::format("If-Match {} is not an ETag of this API", text),
-                "send the ETag that the GET returned");
 }
 
 Result<std::uint32_t> whole_number(Call const& call, std::string const& name,

@@ -24,6 +24,7 @@ struct Call {
     http::Request request;
     Principal who;
     std::map<std::string, std::string> ids;  // {pci} and the like, from the path
+    bool stranger = false;                   // has no role, at a route that is open to anyone
 };
 
 // Answers from what is published, or with a query's answer.
@@ -36,10 +37,12 @@ struct Change {
 };
 using Write = std::function<Result<Query<Change>>(Call const&)>;
 
+inline constexpr std::optional<Role> anyone{};
+
 struct Route {
     std::string method;
-    std::string path;  // "/v1/pfs/{pci}/vfs/{index}"
-    Role role;
+    std::string path;          // "/v1/pfs/{pci}/vfs/{index}"
+    std::optional<Role> role;  // anyone: needs no token either
     std::variant<Ask, Write> handle;
     std::vector<std::string> query{};  // the parameters that it reads; others are refused
 };
@@ -55,14 +58,16 @@ struct Gate {
     std::function<bool(Principal const&, http::Peer const&)> still_holds;
     Take take_change;   // by principal: requests that may change something, or are denied
     Take take_failure;  // by stranger_name(): requests that fail to authenticate
+    Take take_visit;    // by stranger_name(): requests at routes that are open to anyone
     // Called with the answer of every request that may change something, or is denied.
     Answered answered;
-    // Called with the answer of every request that fails to authenticate.
+    // Called with the answer of every request that fails to authenticate, and of strangers that
+    // come too often.
     Answered unknown;
 };
 
 // The noun that a route's path begins with, which a token's scopes name: "pfs" of "/v1/pfs/{pci}".
-// Empty for those that every token may use: GET /v1, /livez, /readyz.
+// Empty for those that every token may use: GET /v1, its documents, /livez, /readyz.
 [[nodiscard]] std::string noun_of(std::string_view path);
 // Sorted, each once.
 [[nodiscard]] std::vector<std::string> nouns_of(std::vector<Route> const& routes);
@@ -82,13 +87,6 @@ using http::json_response;
 [[nodiscard]] std::string request_id(Call const& call);
 // Returns the problem of `error` for this call.
 [[nodiscard]] http::Response refusal(Call const& call, Error const& error);
-// Returns {"items": […], "next": null}.
-[[nodiscard]] http::Response list_response(nlohmann::json items);
-template <class T>
-[[nodiscard]] Query<http::Response> listed(Query<std::vector<T>> const& query) {
-    return query.then(
-        [](std::vector<T> const& all) -> Result<http::Response> { return list_response(all); });
-}
 [[nodiscard]] http::Response no_content();
 // Adds the ETag of that revision.
 [[nodiscard]] http::Response with_etag(http::Response response, std::uint64_t revision);
@@ -98,8 +96,6 @@ template <class T>
 [[nodiscard]] http::Response dry_run_response(std::vector<std::string> notes);
 // Reads ?name=true; refuses any value except true and false.
 [[nodiscard]] Result<bool> is_true(Call const& call, std::string const& name);
-// Reads If-Match: "7", with or without quotes.
-[[nodiscard]] Result<std::optional<std::uint64_t>> if_match(Call const& call);
 struct Bounds {
     std::uint32_t least = 0;
     std::uint32_t most = 0;

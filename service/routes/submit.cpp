@@ -5,7 +5,7 @@
 #include <span>
 
 #include "api/types/json.hpp"
-#include "service/routes/router.hpp"
+#include "service/routes/conditions.hpp"
 #include "vfmgr/proof/random_payload.hpp"
 
 namespace vfmgr {
@@ -89,7 +89,9 @@ void handle(Engine& engine, Route const& route, Call const& call, http::Respond 
     if (auto const* const ask = std::get_if<Ask>(&route.handle)) {
         auto const query = (*ask)(call, engine.snapshot());
         if (!query) return answer(fail(query.error()));
-        return query->ask(client_of(call), answer);
+        return query->ask(client_of(call), [call, answer](Result<http::Response> response) {
+            answer(response ? unless_known(call, std::move(*response)) : std::move(response));
+        });
     }
     auto const change = std::get<Write>(route.handle)(call);
     if (!change) return answer(fail(change.error()));

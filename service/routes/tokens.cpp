@@ -3,12 +3,12 @@
 // contains the secret.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <functional>
 
 #include "api/types/json.hpp"
 #include "service/auth/token_rules.hpp"
 #include "service/routes/api.hpp"
+#include "service/routes/page.hpp"
 
 namespace vfmgr {
 namespace {
@@ -47,13 +47,18 @@ Result<Query<http::Response>> create(TokenSeams const& seams, Call const& call) 
         });
 }
 
-Query<http::Response> list(TokenSeams const& seams) {
-    return seams.engine.tokens().then(
-        [&uses = seams.uses](std::vector<Token> const& tokens) -> Result<http::Response> {
-            std::vector<TokenView> views;
-            for (auto const& token : tokens) views.push_back(view_of(uses.with_last_use(token)));
-            return list_response(views);
+// The store returns them in the order of this key.
+CreatedAndId key_of(Token const& token) {
+    auto const created = token.created_at.time_since_epoch();
+    return {std::chrono::floor<std::chrono::milliseconds>(created).count(), token.id};
+}
+
+Query<http::Response> list(TokenSeams const& seams, Call const& call) {
+    return seams.engine.tokens().then([call, &uses = seams.uses](std::vector<Token> const& tokens) {
+        return page_of_all(call, tokens, key_of, [&uses](Token const& token) {
+            return std::optional(view_of(uses.with_last_use(token)));
         });
+    });
 }
 
 Error no_token(std::string const& id) {
@@ -120,7 +125,8 @@ std::vector<Route> token_routes(TokenSeams seams) {
     seams.nouns.emplace_back("tokens");
     return {
         {"GET", "/v1/tokens", Role::admin,
-         [seams](Call const&, Snapshot const&) { return list(seams); }},
+         [seams](Call const& call, Snapshot const&) { return list(seams, call); },
+         list_parameters()},
         {"POST",
          "/v1/tokens",
          Role::admin,

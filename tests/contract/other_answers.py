@@ -79,7 +79,7 @@ TRANSPORT = {"405": method_not_allowed, "408": slow_request, "413": long_body,
 def stranger_who_insists(place, _):
     for _ in range(STRANGERS_TRIES_MAX):
         connection = place.connect()
-        connection.request("GET", "/livez", headers={"Authorization": "Bearer vfm_0"})
+        connection.request("GET", "/v1", headers={"Authorization": "Bearer vfm_0"})
         answer = connection.getresponse()
         if answer.status == 429:
             return place.asker.judge(None, answer, connection)

@@ -78,7 +78,7 @@ void as_prefix(std::string_view text) {
     if (auto const broadcast = prefix->broadcast()) require(prefix->contains(*broadcast));
 }
 
-constexpr std::array<void (*)(std::string_view), 30> parsers{as_document<PfSpec>,
+constexpr std::array<void (*)(std::string_view), 31> parsers{as_document<PfSpec>,
                                                              as_document<AttachmentSpec>,
                                                              as_document<VfSpec>,
                                                              as_document<Operation>,
@@ -105,10 +105,10 @@ constexpr std::array<void (*)(std::string_view), 30> parsers{as_document<PfSpec>
                                                              as_document<Pool>,
                                                              as_document<ReservationSpec>,
                                                              as_document<Identities>,
-                                                             as_document<DesiredDocument>,
                                                              as_text<PfVfs>,
                                                              as_text<PciIds>,
-                                                             as_text<Range<Guid>>};
+                                                             as_text<Range<Guid>>,
+                                                             as_document<DesiredDocument>};
 
 }  // namespace
 

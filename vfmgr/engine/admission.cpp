@@ -54,7 +54,7 @@ struct Engine::Admitting {
     Control::State& state;
     HostView const& host;
     Intent const& intent;
-    IfMatch const if_match = intent.if_match;
+    IfMatch const& if_match = intent.if_match;
 
     Result<Admission> operator()(ReplacePfSpec const& command) const {
         auto const& pfs = state.desired().pfs;
@@ -301,7 +301,7 @@ Result<Answer> Engine::admit_known(Control::State& state, Command const& command
     operation.steps = planned_steps(admission.plan);
     VFMGR_TRY(operation, operations_.accept(state, std::move(operation), intent,
                                             std::move(admission.work), admission.place));
-    return Answer{std::move(operation), {}, {}, 0};
+    return Answer{std::move(operation), std::move(admission.plan), {}, 0};
 }
 
 }  // namespace vfmgr

@@ -2,10 +2,13 @@
 // What clients of the engine request, and its answers. Values; any thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "api/types/attachment.hpp"
 #include "api/types/firmware.hpp"
@@ -18,13 +21,22 @@
 
 namespace vfmgr {
 
+// The revisions that a change may be based on: those of an If-Match, or every one.
+struct IfMatch {
+    std::optional<std::vector<std::uint64_t>> any_of{};  // absent: every revision
+
+    IfMatch() = default;
+    IfMatch(std::uint64_t revision) : any_of(std::vector<std::uint64_t>{revision}) {}
+    explicit IfMatch(std::vector<std::uint64_t> revisions) : any_of(std::move(revisions)) {}
+};
+
 // What a client sends along with any command.
 struct Intent {
     bool dry_run = false;
-    std::string requested_by;               // uid:0, token:<id>, cert:<name>
-    std::string idempotency_key;            // empty: none
-    std::string request_hash;               // of the body, for the key
-    std::optional<std::uint64_t> if_match;  // revision
+    std::string requested_by;     // uid:0, token:<id>, cert:<name>
+    std::string idempotency_key;  // empty: none
+    std::string request_hash;     // of the body, for the key
+    IfMatch if_match;
     std::string request_id{};
 };
 
@@ -108,7 +120,8 @@ using Command = std::variant<ReplacePfSpec, ForgetPf, PutNetwork, RemoveNetwork,
                              LiftQuarantine, Verify, ChangeFirmware, AddLink, RemoveLink, EndGonePf,
                              ConfirmGonePf, RekeyPf, ReplaceDesired>;
 
-// Dry run: plan (and attachment). Nothing to do: neither. Otherwise: operation.
+// Dry run: plan (and attachment). Nothing to do: neither. Otherwise: operation, with the plan that
+// it was admitted with, unless a request with the same Idempotency-Key began it.
 struct Answer {
     std::optional<Operation> operation;
     std::optional<Plan> plan;
@@ -117,7 +130,5 @@ struct Answer {
     std::vector<DesiredChange> changes{};  // of a document
 };
 using Reply = std::function<void(Result<Answer>)>;
-
-using IfMatch = std::optional<std::uint64_t>;  // the revision that a change is based on
 
 }  // namespace vfmgr

@@ -81,7 +81,7 @@ Batch batch_between(DesiredState const& before, DesiredState const& after, std::
 }
 
 Result<Batch> Documents::perform(Operation& operation, ReplaceDesired const& command,
-                                 IfMatch if_match, std::uint64_t revision) {
+                                 IfMatch const& if_match, std::uint64_t revision) {
     auto const desired = seams().control.snapshot().desired;
     VFMGR_CHECK(check_revision(revision_of(document_of(*desired)), "the desired state", if_match));
     VFMGR_TRY(HostView const host, observe_for(seams(), std::nullopt));
@@ -96,12 +96,17 @@ Result<Batch> Documents::perform(Operation& operation, ReplaceDesired const& com
             configured_event(pci, pf.spec, operation, seams().clock.now()));
         keep_identity(claimed, host.kernel, *desired, pci);
     }
+    for (auto const& pci : claimed.erase_pfs)
+        claimed.save_events.push_back(event_of(EventKind::pf_forgotten, pci, operation,
+                                               "vfmgr no longer manages the PF",
+                                               seams().clock.now()));
     return claimed;
 }
 
 // Networks, pools and identities change without a claim, so they are judged once more, as they are
 // when the end is stored.
-void Documents::apply(Operation& operation, ReplaceDesired const& command, IfMatch if_match) {
+void Documents::apply(Operation& operation, ReplaceDesired const& command,
+                      IfMatch const& if_match) {
     auto const claim = operations_.claims().take(claims_of(seams().control.snapshot(), command));
     auto const revision = operations_.next_revision();
     auto const claimed = perform(operation, command, if_match, revision);

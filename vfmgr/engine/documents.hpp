@@ -18,12 +18,12 @@ class Documents : public EnginePart {
     // All or nothing: the steps of every part are undone if one fails. Only a change of a network,
     // a pool or the identities that comes in between can leave the PFs and RDMA links done and the
     // rest not; the operation then fails, and says so.
-    void apply(Operation& operation, ReplaceDesired const& command, IfMatch if_match);
+    void apply(Operation& operation, ReplaceDesired const& command, IfMatch const& if_match);
 
   private:
     // Performs the steps. Returns what to store of PFs and RDMA links.
     [[nodiscard]] Result<Batch> perform(Operation& operation, ReplaceDesired const& command,
-                                        IfMatch if_match, std::uint64_t revision);
+                                        IfMatch const& if_match, std::uint64_t revision);
 
     TrustedNetdevs const& trusted_netdevs_;
 };

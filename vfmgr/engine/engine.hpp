@@ -58,15 +58,17 @@ class Engine {
     // Answered when the operation has ended, or as it is after `wait`. nullopt: there is none.
     [[nodiscard]] Query<std::optional<Operation>> operation(std::string id,
                                                             std::chrono::seconds wait);
-    // All lists are newest first; see Store for what is kept.
-    [[nodiscard]] Query<std::vector<Operation>> operations(std::size_t max);
-    [[nodiscard]] Query<std::vector<Verification>> verifications(std::string attachment);
-    [[nodiscard]] Query<std::vector<Verification>> verifications(VfId vf);
-    [[nodiscard]] Query<std::vector<Event>> events(VfId vf);
+    // All rows are newest first; see Store for what is kept. Those of a VF that neither exists nor
+    // is known to have existed are not_found.
+    [[nodiscard]] Query<Rows<Operation>> operations(OperationFilter filter, RowRange range);
+    [[nodiscard]] Query<Rows<Verification>> verifications(std::string attachment, RowRange range);
+    [[nodiscard]] Query<Rows<Verification>> verifications(VfId vf, std::string attachment,
+                                                          RowRange range);
+    [[nodiscard]] Query<Rows<Event>> events(VfId vf, std::string attachment, RowRange range);
     // In ascending order: those that follow the number `after`.
     [[nodiscard]] Query<EventPage> events_after(std::uint64_t after, std::size_t max);
     [[nodiscard]] Query<Certificate> certificate(std::string attachment);
-    [[nodiscard]] Query<std::vector<AuditEntry>> audit(std::size_t max);
+    [[nodiscard]] Query<Rows<AuditEntry>> audit(AuditFilter filter, RowRange range);
     [[nodiscard]] Query<std::vector<Token>> tokens();
     [[nodiscard]] Query<Token> save_token(Token token);
     // Stores what `change` makes of the token with this id; nullopt: there is none.

@@ -14,8 +14,8 @@ class Links : public EnginePart {
         : EnginePart(operations), repairs_(repairs), trusted_netdevs_(std::move(trusted_netdevs)) {}
 
     [[nodiscard]] TrustedNetdevs const& trusted_netdevs() const { return trusted_netdevs_; }
-    void add_link(Operation& operation, SoftRdmaLink const& link, IfMatch if_match);
-    void remove_link(Operation& operation, RdmaLinkRemoval const& what, IfMatch if_match);
+    void add_link(Operation& operation, SoftRdmaLink const& link, IfMatch const& if_match);
+    void remove_link(Operation& operation, RdmaLinkRemoval const& what, IfMatch const& if_match);
     // Makes desired links again that are gone and can be made. On the control thread.
     void repair_links(Control::State& state);
 

@@ -22,7 +22,8 @@ Event configured_event(PciAddress const& pf, PfSpec const& spec, Operation const
     return event_of(EventKind::pf_configured, pf, operation, spec_sentence(spec), at);
 }
 
-void Pfs::configure_pf(Operation& operation, ReplacePfSpec const& command, IfMatch if_match) {
+void Pfs::configure_pf(Operation& operation, ReplacePfSpec const& command,
+                       IfMatch const& if_match) {
     operations_.run(operation, {command.pf}, [&]() -> Result<Batch> {
         auto const desired = seams().control.snapshot().desired;
         VFMGR_CHECK(check_revision(desired->pfs, command.pf, if_match));
@@ -43,7 +44,7 @@ void Pfs::configure_pf(Operation& operation, ReplacePfSpec const& command, IfMat
     });
 }
 
-void Pfs::forget_pf(Operation& operation, PciAddress const& pf, IfMatch if_match) {
+void Pfs::forget_pf(Operation& operation, PciAddress const& pf, IfMatch const& if_match) {
     operations_.run(operation, {pf}, [&]() -> Result<Batch> {
         auto const desired = seams().control.snapshot().desired;
         VFMGR_CHECK(check_revision(desired->pfs, pf, if_match));

@@ -16,10 +16,10 @@ class Pfs : public EnginePart {
     Pfs(Operations& operations, Attachments& attachments)
         : EnginePart(operations), attachments_(attachments) {}
 
-    void configure_pf(Operation& operation, ReplacePfSpec const& command, IfMatch if_match);
+    void configure_pf(Operation& operation, ReplacePfSpec const& command, IfMatch const& if_match);
     // Plans again under the claims of all of the card's ports, from what it reports then.
     void configure_firmware(Operation& operation, ChangeFirmware const& command);
-    void forget_pf(Operation& operation, PciAddress const& pf, IfMatch if_match);
+    void forget_pf(Operation& operation, PciAddress const& pf, IfMatch const& if_match);
     void end_gone(Operation& operation, PciAddress const& pf);
     void confirm_gone(Operation& operation, PciAddress const& pf);
     void rekey(Operation& operation, RekeyPf const& command);

@@ -33,6 +33,24 @@ auto in_turn(Control& control, F read) {
     });
 }
 
+// Reads what is stored of a VF, also of one that no longer exists: records outlive it.
+template <class F>
+auto of_vf(Control& control, VfId const& vf, F read) {
+    return in_turn(control,
+                   [&control, vf, read](Control::State& state) -> std::invoke_result_t<F, Store&> {
+                       if (!find_vf(*control.snapshot().host, vf)) {
+                           VFMGR_TRY(bool const known, state.store.knows(vf));
+                           if (!known)
+                               return fail(Problem::not_found,
+                                           fmt::format("there is no VF {}, and nothing is stored "
+                                                       "of one",
+                                                       to_string(vf)),
+                                           "GET /v1/vfs lists those of this host");
+                       }
+                       return read(state.store);
+                   });
+}
+
 }  // namespace
 
 Query<std::optional<Operation>> Engine::operation(std::string id, std::chrono::seconds wait) {
@@ -52,23 +70,28 @@ Query<std::optional<Operation>> Engine::operation(std::string id, std::chrono::s
     });
 }
 
-Query<std::vector<Operation>> Engine::operations(std::size_t max) {
-    return in_turn(*control_, [max](Control::State& state) { return state.store.operations(max); });
-}
-
-Query<std::vector<Verification>> Engine::verifications(std::string attachment) {
-    return in_turn(*control_, [attachment](Control::State& state) {
-        return state.store.verifications(attachment);
+Query<Rows<Operation>> Engine::operations(OperationFilter filter, RowRange range) {
+    return in_turn(*control_, [filter = std::move(filter), range](Control::State& state) {
+        return state.store.operations(filter, range);
     });
 }
 
-Query<std::vector<Verification>> Engine::verifications(VfId vf) {
-    return in_turn(*control_,
-                   [vf](Control::State& state) { return state.store.verifications(vf); });
+Query<Rows<Verification>> Engine::verifications(std::string attachment, RowRange range) {
+    return in_turn(*control_, [attachment = std::move(attachment), range](Control::State& state) {
+        return state.store.verifications(attachment, range);
+    });
 }
 
-Query<std::vector<Event>> Engine::events(VfId vf) {
-    return in_turn(*control_, [vf](Control::State& state) { return state.store.events(vf); });
+Query<Rows<Verification>> Engine::verifications(VfId vf, std::string attachment, RowRange range) {
+    return of_vf(*control_, vf, [vf, attachment = std::move(attachment), range](Store& store) {
+        return store.verifications(vf, range, attachment);
+    });
+}
+
+Query<Rows<Event>> Engine::events(VfId vf, std::string attachment, RowRange range) {
+    return of_vf(*control_, vf, [vf, attachment = std::move(attachment), range](Store& store) {
+        return store.events(vf, range, attachment);
+    });
 }
 
 Query<EventPage> Engine::events_after(std::uint64_t after, std::size_t max) {
@@ -84,8 +107,10 @@ Query<Certificate> Engine::certificate(std::string attachment) {
     });
 }
 
-Query<std::vector<AuditEntry>> Engine::audit(std::size_t max) {
-    return in_turn(*control_, [max](Control::State& state) { return state.store.audit(max); });
+Query<Rows<AuditEntry>> Engine::audit(AuditFilter filter, RowRange range) {
+    return in_turn(*control_, [filter = std::move(filter), range](Control::State& state) {
+        return state.store.audit(filter, range);
+    });
 }
 
 Query<std::vector<Token>> Engine::tokens() {

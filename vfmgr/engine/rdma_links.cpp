@@ -17,7 +17,7 @@ ClaimKeys link_keys(HostView const& host, std::string const& name, std::string c
     return all;
 }
 
-void Links::add_link(Operation& operation, SoftRdmaLink const& link, IfMatch if_match) {
+void Links::add_link(Operation& operation, SoftRdmaLink const& link, IfMatch const& if_match) {
     auto claimed = link_keys(*seams().control.snapshot().host, link.name, link.ifname);
     operations_.run(operation, std::move(claimed), [&]() -> Result<Batch> {
         VFMGR_CHECK(
@@ -32,7 +32,8 @@ void Links::add_link(Operation& operation, SoftRdmaLink const& link, IfMatch if_
     });
 }
 
-void Links::remove_link(Operation& operation, RdmaLinkRemoval const& what, IfMatch if_match) {
+void Links::remove_link(Operation& operation, RdmaLinkRemoval const& what,
+                        IfMatch const& if_match) {
     auto const before = seams().control.snapshot();
     auto const known = before.desired->rdma_links.find(what.name);
     auto const netdev = known == before.desired->rdma_links.end() ? "" : known->second.link.ifname;

@@ -5,9 +5,9 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 
 #include "api/types/problem.hpp"
+#include "vfmgr/engine/command.hpp"
 #include "vfmgr/plan/desired_state.hpp"
 
 namespace vfmgr {
@@ -20,16 +20,14 @@ template <class Key, class Value>
 }
 // `what` names the object to the user. Without `if_match` every revision passes.
 [[nodiscard]] Result<void> check_revision(std::uint64_t revision, std::string const& what,
-                                          std::optional<std::uint64_t> if_match);
+                                          IfMatch const& if_match);
 template <class Value>
 [[nodiscard]] Result<void> check_revision(std::map<std::string, Value> const& all,
-                                          std::string const& name,
-                                          std::optional<std::uint64_t> if_match) {
+                                          std::string const& name, IfMatch const& if_match) {
     return check_revision(revision_of(all, name), name, if_match);
 }
 [[nodiscard]] inline Result<void> check_revision(std::map<PciAddress, DesiredPf> const& all,
-                                                 PciAddress const& pf,
-                                                 std::optional<std::uint64_t> if_match) {
+                                                 PciAddress const& pf, IfMatch const& if_match) {
     return check_revision(revision_of(all, pf), "the spec of " + to_string(pf), if_match);
 }
 

@@ -94,8 +94,8 @@ void Runs::verification_done(Verification verification) {
         state.erase_run(id);
         // The guest never gets this: the VF may have been another tenant's before. The verdict
         // stands even if the history can't be read.
-        if (auto const earlier = state.store.verifications(proved.vf))
-            std::ranges::copy(slower_than_before(*proved.verification, *earlier),
+        if (auto const earlier = state.store.verifications(proved.vf, RowRange{}))
+            std::ranges::copy(slower_than_before(*proved.verification, earlier->items),
                               std::back_inserter(proved.verification->warnings));
         unwritten_[id] = std::move(proved);
         keep_writing_verdict(state, id);

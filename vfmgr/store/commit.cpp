@@ -104,11 +104,13 @@ void save_operations(SQLite::Database& db, Batch const& batch) {
     // Not INSERT OR REPLACE: that deletes the old row, and its journal with it.
     for (auto const& operation : batch.save_operations)
         execute(db,
-                "INSERT INTO operations (id, finished, created_ms, document) VALUES (?, ?, ?, ?) "
+                "INSERT INTO operations (id, finished, created_ms, document, state, kind, subject) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (id) DO UPDATE SET finished = excluded.finished, "
-                "created_ms = excluded.created_ms, document = excluded.document",
+                "document = excluded.document, state = excluded.state",
                 operation.id, finished(operation) ? 1 : 0, milliseconds_of(operation.created_at),
-                document_of(operation));
+                document_of(operation), std::string(enum_name(operation.state)),
+                std::string(enum_name(operation.kind)), operation.subject);
     for (auto const& [key, request_hash, operation, created_at] : batch.save_idempotency)
         execute(db, "INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?)", key, request_hash,
                 operation, milliseconds_of(created_at));

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "api/types/json.hpp"
-#include "vfmgr/store/database.hpp"
+#include "vfmgr/store/rows.hpp"
 
 namespace vfmgr {
 
@@ -82,34 +82,54 @@ Result<std::optional<Operation>> Store::operation(std::string const& id) {
     return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
 }
 
-Result<std::vector<Operation>> Store::operations(std::size_t limit) {
-    return impl_->values<Operation>("operation",
-                                    "SELECT id, document FROM operations "
-                                    "ORDER BY created_ms DESC, number DESC LIMIT ?",
-                                    sql_limit(limit));
+Result<Rows<Operation>> Store::operations(OperationFilter const& filter, RowRange const& range) {
+    List list{"operations", "created_ms", "id AS name, document", {}};
+    if (filter.state) list.only("state", std::string(enum_name(*filter.state)));
+    if (filter.kind) list.only("kind", std::string(enum_name(*filter.kind)));
+    list.only("subject", filter.subject);
+    return documents_of<Operation>(*impl_, list, range, "operation");
 }
 
-Result<std::vector<Verification>> Store::verifications(std::string const& attachment) {
-    return impl_->values<Verification>("verification",
-                                       "SELECT run, document FROM verifications "
-                                       "WHERE attachment = ? "
-                                       "ORDER BY started_ms DESC, number DESC",
-                                       attachment);
+Result<Rows<Verification>> Store::verifications(std::string const& attachment,
+                                                RowRange const& range) {
+    List const list{
+        "verifications", "started_ms", "run AS name, document", {{"attachment = ?", {attachment}}}};
+    return documents_of<Verification>(*impl_, list, range, "verification");
 }
 
-Result<std::vector<Verification>> Store::verifications(VfId const& vf) {
-    return impl_->values<Verification>("verification",
-                                       "SELECT run, document FROM verifications "
-                                       "WHERE pf = ? AND vf = ? "
-                                       "ORDER BY started_ms DESC, number DESC",
-                                       to_string(vf.pf), int{vf.index});
+Result<Rows<Verification>> Store::verifications(VfId const& vf, RowRange const& range,
+                                                std::string const& attachment) {
+    List list{"verifications",
+              "started_ms",
+              "run AS name, document",
+              {{"pf = ? AND vf = ?", {to_string(vf.pf), std::int64_t{vf.index}}}}};
+    list.only("attachment", attachment);
+    return documents_of<Verification>(*impl_, list, range, "verification");
 }
 
-Result<std::vector<Event>> Store::events(VfId const& vf) {
-    return impl_->values<Event>("event",
-                                "SELECT number, document FROM events WHERE pf = ? "
-                                "AND (vf = ? OR vf IS NULL) ORDER BY number DESC",
-                                to_string(vf.pf), int{vf.index});
+// The VF's own events and the PF's are two ranges of an index; "vf = ? OR vf IS NULL" would read
+// the events of every VF of the PF.
+Result<Rows<Event>> Store::events(VfId const& vf, RowRange const& range,
+                                  std::string const& attachment) {
+    auto const pf = to_string(vf.pf);
+    List list{"events",
+              "",
+              "number AS name, document",
+              {{"number IN (SELECT number FROM events WHERE pf = ? AND vf = ? UNION ALL "
+                "SELECT number FROM events WHERE pf = ? AND vf IS NULL)",
+                {pf, std::int64_t{vf.index}, pf}}}};
+    list.only("attachment", attachment);
+    return documents_of<Event>(*impl_, list, range, "event");
+}
+
+Result<bool> Store::knows(VfId const& vf) {
+    return impl_->guarded(Access::read, [&](SQLite::Database& db) -> Result<bool> {
+        SQLite::Statement known(db,
+                                "SELECT EXISTS (SELECT 1 FROM events WHERE pf = ?1 AND vf = ?2) OR "
+                                "EXISTS (SELECT 1 FROM verifications WHERE pf = ?1 AND vf = ?2)");
+        SQLite::bind(known, to_string(vf.pf), int{vf.index});
+        return known.executeStep() && known.getColumn(0).getInt() != 0;
+    });
 }
 
 Result<std::vector<Event>> Store::events(std::string const& attachment) {

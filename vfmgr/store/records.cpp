@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "api/os/random.hpp"
-#include "vfmgr/store/database.hpp"
+#include "vfmgr/store/rows.hpp"
 
 namespace vfmgr {
 
@@ -53,15 +53,15 @@ Token token_in(SQLite::Statement& row) {
     return token;
 }
 
-AuditEntry audit_entry_in(SQLite::Statement& row) {
-    return {.at = time_of(row.getColumn("at_ms").getInt64()),
-            .who = row.getColumn("who").getString(),
-            .request_id = row.getColumn("request_id").getString(),
-            .action = row.getColumn("action").getString(),
-            .subject = row.getColumn("subject").getString(),
-            .outcome = row.getColumn("outcome").getString(),
-            .refused = row.getColumn("refused").getInt() != 0,
-            .requests = static_cast<std::uint64_t>(row.getColumn("requests").getInt64())};
+Result<AuditEntry> audit_entry_in(SQLite::Statement& row) {
+    return AuditEntry{.at = time_of(row.getColumn("at_ms").getInt64()),
+                      .who = row.getColumn("who").getString(),
+                      .request_id = row.getColumn("request_id").getString(),
+                      .action = row.getColumn("action").getString(),
+                      .subject = row.getColumn("subject").getString(),
+                      .outcome = row.getColumn("outcome").getString(),
+                      .refused = row.getColumn("refused").getInt() != 0,
+                      .requests = static_cast<std::uint64_t>(row.getColumn("requests").getInt64())};
 }
 
 constexpr std::size_t who_bytes_max = 264;       // "cert:" and the longest name
@@ -154,15 +154,11 @@ Result<void> Store::append_audits(std::vector<AuditEntry> const& entries) {
     });
 }
 
-Result<std::vector<AuditEntry>> Store::audit(std::size_t limit) {
-    using Entries = std::vector<AuditEntry>;
-    return impl_->guarded(Access::read, [&](SQLite::Database& db) -> Result<Entries> {
-        SQLite::Statement rows(db, "SELECT * FROM audit ORDER BY number DESC LIMIT ?");
-        rows.bind(1, sql_limit(limit));
-        Entries entries;
-        while (rows.executeStep()) entries.push_back(audit_entry_in(rows));
-        return entries;
-    });
+Result<Rows<AuditEntry>> Store::audit(AuditFilter const& filter, RowRange const& range) {
+    List list{"audit", "", "audit.*", {}};
+    list.only("who", filter.who);
+    list.only("outcome", filter.outcome);
+    return rows_of<AuditEntry>(*impl_, list, range, audit_entry_in);
 }
 
 Result<std::optional<IdempotencyRecord>> Store::idempotency(std::string const& key, Time now) {

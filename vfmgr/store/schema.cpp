@@ -199,9 +199,29 @@ CREATE TRIGGER passing_events_pruned AFTER DELETE ON passing_events BEGIN
 END;
 )sql";
 
-constexpr std::array migrations{version_1,  version_2,  version_3,  version_4, version_5,
-                                version_6,  version_7,  version_8,  version_9, version_10,
-                                version_11, version_12, version_13, version_14};
+// What lists of operations are filtered by. The index has the list's order and the filters, so that
+// a filter which few operations pass does not read the others' documents.
+// Where a request came from and what it began is not known of earlier ones, except that a client
+// that failed to authenticate was named by its address.
+constexpr char const* version_15 = R"sql(
+ALTER TABLE operations ADD COLUMN state TEXT NOT NULL DEFAULT '';
+ALTER TABLE operations ADD COLUMN kind TEXT NOT NULL DEFAULT '';
+ALTER TABLE operations ADD COLUMN subject TEXT NOT NULL DEFAULT '';
+UPDATE operations SET state = coalesce(document ->> '$.state', ''),
+    kind = coalesce(document ->> '$.kind', ''), subject = coalesce(document ->> '$.subject', '')
+    WHERE json_valid(document);
+DROP INDEX operations_by_age;
+CREATE INDEX operations_by_age ON operations (created_ms, number, state, kind, subject);
+CREATE INDEX operations_by_subject ON operations (subject, created_ms);
+ALTER TABLE audit ADD COLUMN peer TEXT NOT NULL DEFAULT '';
+ALTER TABLE audit ADD COLUMN plan_digest TEXT;
+ALTER TABLE audit ADD COLUMN operation TEXT;
+UPDATE audit SET peer = who WHERE who LIKE 'address:%' OR who LIKE 'uid:%';
+)sql";
+
+constexpr std::array migrations{version_1,  version_2,  version_3,  version_4,  version_5,
+                                version_6,  version_7,  version_8,  version_9,  version_10,
+                                version_11, version_12, version_13, version_14, version_15};
 constexpr int newest = static_cast<int>(migrations.size());
 constexpr int application_id = 0x76666d67;  // "vfmg"
 

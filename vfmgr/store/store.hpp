@@ -103,6 +103,35 @@ struct TokenUse {
     bool operator==(TokenUse const&) const = default;
 };
 
+// A row's place in a list that is newest first: by time, then by number. It keeps its place for as
+// long as it exists, so a list goes on from there whatever came and went meanwhile.
+struct RowPlace {
+    std::int64_t at_ms = 0;  // 0 in lists that are by number alone
+    std::int64_t number = 0;
+    auto operator<=>(RowPlace const&) const = default;
+};
+// A part of such a list: at most `limit` rows, those that follow `after`.
+struct RowRange {
+    std::size_t limit = SIZE_MAX;
+    std::optional<RowPlace> after{};  // absent: from the newest on
+};
+template <class T>
+struct Rows {
+    std::vector<T> items;
+    std::optional<RowPlace> next{};  // the place of the last item, if more rows follow it
+    bool operator==(Rows const&) const = default;
+};
+// Absent members, and empty ones, match every row.
+struct OperationFilter {
+    std::optional<OperationState> state{};
+    std::optional<OperationKind> kind{};
+    std::string subject{};
+};
+struct AuditFilter {
+    std::string who{};
+    std::string outcome{};
+};
+
 struct Token {
     std::string id;
     std::string sha256;  // hex, of the secret; the secret itself is never stored
@@ -144,18 +173,25 @@ class Store {
 
     [[nodiscard]] Result<std::vector<UnfinishedOperation>> unfinished();
     [[nodiscard]] Result<std::optional<Operation>> operation(std::string const& id);
-    // Newest first.
-    [[nodiscard]] Result<std::vector<Operation>> operations(std::size_t limit);
-    // Newest first; 100 are kept for each attachment.
-    [[nodiscard]] Result<std::vector<Verification>> verifications(std::string const& attachment);
-    // Newest first, of every attachment that the VF had; 200 are kept for each VF.
-    [[nodiscard]] Result<std::vector<Verification>> verifications(VfId const& vf);
+    // All Rows are newest first.
+    [[nodiscard]] Result<Rows<Operation>> operations(OperationFilter const& filter,
+                                                     RowRange const& range);
+    // 100 are kept for each attachment.
+    [[nodiscard]] Result<Rows<Verification>> verifications(std::string const& attachment,
+                                                           RowRange const& range);
+    // Of every attachment that the VF had, or of the one that is named; 200 are kept for each VF.
+    [[nodiscard]] Result<Rows<Verification>> verifications(VfId const& vf, RowRange const& range,
+                                                           std::string const& attachment = {});
 
-    // Returns the history of the VF and what happened to its PF; newest first. 1000 events are kept
-    // for each VF, and 1000 of the PF itself, however old; and 1000 ends of attachments on each VF
-    // apart from those, since they hold the certificates. Events without a PF, and those that come
-    // in numbers (operations, a PF's link), are in no VF's history: 20,000 of them are kept.
-    [[nodiscard]] Result<std::vector<Event>> events(VfId const& vf);
+    // Returns events of the VF, and those of all VFs of its PF; or those that name this attachment.
+    // 1000 are kept for each VF, and 1000 of the PF itself, however old; and 1000 ends of
+    // attachments on each VF apart from those, since they hold the certificates. Events without a
+    // PF, and those that come in numbers (operations, a PF's link), are in no VF's history: 20,000
+    // of them are kept.
+    [[nodiscard]] Result<Rows<Event>> events(VfId const& vf, RowRange const& range,
+                                             std::string const& attachment = {});
+    // Whether an event or a run of it is kept: it exists, or did.
+    [[nodiscard]] Result<bool> knows(VfId const& vf);
     // Returns those of the attachment, newest first, even when it is gone.
     [[nodiscard]] Result<std::vector<Event>> events(std::string const& attachment);
     // 0: there are no events yet.
@@ -180,7 +216,7 @@ class Store {
     // Cuts texts that are too long. Keeps 30,000 entries of refused requests, and as many of the
     // others: under 64 MiB.
     [[nodiscard]] Result<void> append_audits(std::vector<AuditEntry> const& entries);
-    [[nodiscard]] Result<std::vector<AuditEntry>> audit(std::size_t limit);
+    [[nodiscard]] Result<Rows<AuditEntry>> audit(AuditFilter const& filter, RowRange const& range);
 
     // Finds keys used within 24 hours of `now`.
     [[nodiscard]] Result<std::optional<IdempotencyRecord>> idempotency(std::string const& key,

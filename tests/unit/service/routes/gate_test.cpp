@@ -83,7 +83,7 @@ struct GateTest : testing::Test {
     }
     std::vector<AuditEntry> audit() {
         trail->finish();
-        return answer_of(bench.engine.audit(1000));
+        return answer_of(bench.engine.audit({}, {})).items;
     }
     std::shared_ptr<http::Presence> presence = std::make_shared<http::Presence>();
     http::TcpPeer peer{"192.0.2.9"};

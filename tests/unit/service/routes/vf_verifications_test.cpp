@@ -57,6 +57,7 @@ TEST_F(VfVerifications, AreThereWhenTheAttachmentIsGone) {
 
 TEST_F(VfVerifications, OfNoVfAreRefused) {
     EXPECT_EQ(ask("7").status, 404);
+    EXPECT_EQ(ask("7", "history").status, 404) << "the PF's own events are of no VF";
     EXPECT_EQ(ask("one").status, 400);
     EXPECT_EQ(ask("one", "history").status, 400);
 }

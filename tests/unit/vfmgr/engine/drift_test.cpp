@@ -150,15 +150,16 @@ struct DriftTest : testing::Test {
     }
     std::vector<Event> events(std::uint16_t vf = 0) {
         return bench->engine.control()
-            .wait([&](Control::State& state) { return state.store.events({pf0, vf}); })
-            .value();
+            .wait([&](Control::State& state) { return state.store.events({pf0, vf}, {}); })
+            .value()
+            .items;
     }
     // Returns the newest event of that kind, as soon as there is one.
     Event await(EventKind kind) {
         std::promise<Event> promise;
         auto future = promise.get_future();
         bench->engine.control().watch(Deadline::max(), [&](Control::State& state, Watch) {
-            auto const all = state.store.events({pf0, 0}).value();
+            auto const all = state.store.events({pf0, 0}, {}).value().items;
             auto const event = std::ranges::find(all, kind, &Event::kind);
             if (event == all.end()) return false;
             promise.set_value(*event);

@@ -93,10 +93,10 @@ TEST_F(IdentitiesTest, OfAnotherDeviceDriftIsToldAndNothingRepaired) {
     kernel.change([](KernelView& host) { host.pfs.erase(pf0); });
     look(bench);
     auto const events = bench.engine.control().wait(
-        [](Control::State& state) { return state.store.events(VfId{pf0, 0}); });
-    ASSERT_FALSE(events->empty());
-    EXPECT_EQ(events->front().kind, EventKind::drift);
-    EXPECT_THAT(events->front().detail, HasSubstr("is not on this host"));
+        [](Control::State& state) { return state.store.events(VfId{pf0, 0}, {}); });
+    ASSERT_FALSE(events->items.empty());
+    EXPECT_EQ(events->items.front().kind, EventKind::drift);
+    EXPECT_THAT(events->items.front().detail, HasSubstr("is not on this host"));
     EXPECT_EQ(bench.desired().attachments.size(), 1U) << "a look ends nothing";
     auto const id = bench.desired().attachments.begin()->first;
     EXPECT_EQ(bench.run(Detach{id}).problem->problem, Problem::pf_gone);

@@ -57,7 +57,7 @@ struct RdmaLinksTest : testing::Test {
         auto future = promise.get_future();
         bench->engine.control().watch(Deadline::max(), [&, count](Control::State& state, Watch) {
             std::vector<Operation> repairs;
-            auto const all = state.store.operations(100).value();
+            auto const all = state.store.operations({}, {}).value().items;
             for (auto const& each : all)
                 if (each.kind == OperationKind::restore && finished(each)) repairs.push_back(each);
             if (repairs.size() < count) return false;

@@ -124,15 +124,16 @@ struct RepairTest : testing::Test {
     }
     std::vector<Event> events() {
         return bench->engine.control()
-            .wait([&](Control::State& state) { return state.store.events({pf0, 0}); })
-            .value();
+            .wait([&](Control::State& state) { return state.store.events({pf0, 0}, {}); })
+            .value()
+            .items;
     }
     // Returns the newest event of that kind with these words, as soon as there is one.
     Event await(EventKind kind, std::string const& words, std::uint64_t after = 0) {
         std::promise<Event> promise;
         auto future = promise.get_future();
         bench->engine.control().watch(Deadline::max(), [&](Control::State& state, Watch) {
-            auto const all = state.store.events({pf0, 0}).value();
+            auto const all = state.store.events({pf0, 0}, {}).value().items;
             for (auto const& event : all) {
                 if (event.number <= after || event.kind != kind ||
                     event.detail.find(words) == std::string::npos)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Concurrent changes of one object: none is lost, and an ETag is never used twice.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "tests/unit/vfmgr/engine/engine_bench.hpp"
 
@@ -62,10 +62,25 @@ TEST_F(RevisionTest, OfTwoChangesWithOneEtagOneWins) {
     EXPECT_EQ(bench->desired().pfs.at(pf0).spec.num_vfs, 3);
 }
 
-TEST_F(RevisionTest, AChangeIsAnsweredWithItsSteps) {
+TEST_F(RevisionTest, AChangeMayBeBasedOnSeveral) {
+    bench->run(ReplacePfSpec{pf0, spec_with_vfs(2)});
+    Intent intent;
+    intent.if_match = IfMatch(std::vector<std::uint64_t>{8, 9});
+    auto const refused = bench->submit(ReplacePfSpec{pf0, spec_with_vfs(3)}, intent).error();
+    EXPECT_EQ(refused.problem, Problem::precondition_failed);
+    EXPECT_EQ(refused.revision, revision());
+    EXPECT_THAT(refused.detail, testing::HasSubstr("is at revision 1, not 8 or 9"));
+    intent.if_match = IfMatch(std::vector<std::uint64_t>{});  // weak ones, and others' only
+    EXPECT_EQ(bench->submit(ForgetPf{pf0}, intent).error().problem, Problem::precondition_failed);
+    intent.if_match = IfMatch(std::vector<std::uint64_t>{8, revision()});
+    EXPECT_TRUE(bench->submit(ReplacePfSpec{pf0, spec_with_vfs(3)}, intent));
+}
+
+TEST_F(RevisionTest, AChangeIsAnsweredWithItsStepsAndItsPlan) {
     hold_the_first_step();
     auto const accepted = bench->submit(ReplacePfSpec{pf0, spec_with_vfs(3)}).value();
     EXPECT_EQ(accepted.operation->steps.size(), 1U);
+    EXPECT_EQ(accepted.plan->steps.size(), 1U);
     go_on.set_value();
     bench->ended(accepted.operation->id);
 }

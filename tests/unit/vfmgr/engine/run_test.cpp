@@ -105,9 +105,9 @@ TEST_F(RunTest, AVerdictOutlivesItsAttachment) {
     clock.advance(1s);
     settle();
     auto const history = bench.engine.control().wait(
-        [](Control::State& state) { return state.store.verifications(VfId{pf0, 0}); });
-    ASSERT_EQ(history->size(), 1U);
-    EXPECT_EQ(history->front().run, "theirs");
+        [](Control::State& state) { return state.store.verifications(VfId{pf0, 0}, {}); });
+    ASSERT_EQ(history->items.size(), 1U);
+    EXPECT_EQ(history->items.front().run, "theirs");
 }
 
 }  // namespace

@@ -141,10 +141,10 @@ TEST_F(ScheduleTest, AFailureAndAWarningAreToldAndKeptAndDetachNothing) {
     EXPECT_FALSE(news[0].remedy.empty());
     EXPECT_EQ(bench->desired().attachments.at(id).state, AttachmentState::attached);
     auto const history = bench->engine.control().wait(
-        [](Control::State& state) { return state.store.verifications(VfId{pf0, 0}); });
-    ASSERT_EQ(history->size(), 7U);
-    EXPECT_EQ(history->at(0).verdict, Verdict::fail);
-    EXPECT_EQ(history->at(1).warnings.size(), 1U);
+        [](Control::State& state) { return state.store.verifications(VfId{pf0, 0}, {}); });
+    ASSERT_EQ(history->items.size(), 7U);
+    EXPECT_EQ(history->items.at(0).verdict, Verdict::fail);
+    EXPECT_EQ(history->items.at(1).warnings.size(), 1U);
 }
 
 TEST_F(ScheduleTest, ASilentGuestFailsTheRunAndIsAskedAgain) {

@@ -39,8 +39,11 @@ struct VfHistory : testing::Test {
     }
     std::vector<Verification> of_vf(std::uint16_t index) {
         return bench->engine.control()
-            .wait([&](Control::State& state) { return state.store.verifications({pf0, index}); })
-            .value();
+            .wait([&](Control::State& state) {
+                return state.store.verifications(VfId{pf0, index}, {});
+            })
+            .value()
+            .items;
     }
 };
 

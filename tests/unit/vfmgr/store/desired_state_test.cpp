@@ -41,9 +41,9 @@ DesiredState expected() {
 // Counts the rows of what load() does not return.
 std::vector<std::size_t> counts(Store& store) {
     auto const unfinished = store.unfinished().value();
-    return {store.operations(100).value().size(), unfinished.size(),
+    return {store.operations({}, {}).value().items.size(), unfinished.size(),
             unfinished.empty() ? 0 : unfinished[0].records.size(),
-            store.verifications("00000001").value().size()};
+            store.verifications("00000001", RowRange{}).value().items.size()};
 }
 
 TEST_F(DesiredStateTest, BeginsEmpty) {

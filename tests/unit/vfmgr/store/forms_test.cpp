@@ -31,7 +31,7 @@ TEST_F(FormsTest, EachIsKept) {
     static_cast<void>(open());
     for (int each = 1; each <= form(); ++each)
         EXPECT_TRUE(exists(forms / fmt::format("form-{}.sql", each))) << each;
-    EXPECT_EQ(form(), 14) << "say so in INSTANTIATE_TEST_SUITE_P";
+    EXPECT_EQ(form(), 15) << "say so in INSTANTIATE_TEST_SUITE_P";
 }
 
 TEST_P(FormsTest, LosesNoSpec) {
@@ -93,14 +93,15 @@ TEST_P(FormsTest, CanDoWhatCameLater) {
     batch.save_verifications = {{{test::pf, 2}, test::verification("run2", "00000002", 5)}};
     auto const before = store.last_event().value();
     EXPECT_EQ(before, GetParam() < 6 ? 0U : GetParam() < 7 ? 7U : 8U);
-    EXPECT_EQ(store.events({test::pf, 1}).value().size(), GetParam() < 6 ? 0U : before - 6);
+    EXPECT_EQ(store.events({test::pf, 1}, {}).value().items.size(),
+              GetParam() < 6 ? 0U : before - 6);
     EXPECT_EQ(store.events("00000001").value().size(), GetParam() < 6 ? 0U : 1U);
     batch.save_events = {test::event(before + 1, 2)};
     EXPECT_TRUE(store.commit(batch));
-    EXPECT_EQ(store.events({test::pf, 2}).value(), batch.save_events);
+    EXPECT_EQ(store.events({test::pf, 2}, {}).value().items, batch.save_events);
     auto const saved = std::vector{batch.save_verifications[0].second};
-    EXPECT_EQ(store.verifications("00000002").value(), saved);
-    EXPECT_EQ(store.verifications(VfId{test::pf, 2}).value(), saved);
+    EXPECT_EQ(store.verifications("00000002", RowRange{}).value().items, saved);
+    EXPECT_EQ(store.verifications(VfId{test::pf, 2}, {}).value().items, saved);
     EXPECT_EQ(store.load()->rdma_links.at("siw0"), batch.save_rdma_links[0]);
     EXPECT_EQ(store.load()->identities.at(test::pf), PfIdentity{});
 }
@@ -173,7 +174,7 @@ TEST_F(FormsTest, CutsWhatEarlierAuditsHold) {
             fmt::format("INSERT INTO audit (at_ms, who, request_id, action, subject, outcome) "
                         "VALUES (5, 'uid:0', 'id', '{0}', '{0}', '{1}')",
                         std::string(16'000, 'a'), outcome));
-    auto const kept = open().audit(10).value();
+    auto const kept = open().audit({}, {}).value().items;
     ASSERT_EQ(kept.size(), 3U);
     EXPECT_EQ(kept[0].action, std::string(256, 'a'));
     EXPECT_EQ(kept[0].subject, std::string(256, 'a'));
@@ -183,12 +184,27 @@ TEST_F(FormsTest, CutsWhatEarlierAuditsHold) {
     EXPECT_FALSE(kept[2].refused);
 }
 
+// Lists of operations are filtered by what form 13 has in documents only.
+TEST_F(FormsTest, FiltersEarlierOperations) {
+    restore(13);
+    execute("INSERT INTO operations VALUES (9, 'cut', 1, 5, 'cut short')");
+    auto store = open();
+    auto const unfinished = store.operations({OperationState::running}, {}).value().items;
+    ASSERT_EQ(unfinished.size(), 1U);
+    EXPECT_EQ(unfinished[0].id, running);
+    auto const attached = store.operations({{}, OperationKind::attach}, {}).value().items;
+    EXPECT_EQ(attached.size(), 2U);
+    auto const of_one = store.operations({{}, {}, "/v1/attachments/00000002"}, {}).value().items;
+    EXPECT_EQ(of_one, unfinished);
+    EXPECT_FALSE(store.operations({}, {})) << "the one that can't be read";
+}
+
 INSTANTIATE_TEST_SUITE_P(Form, FormsTest,
-                         testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14));
+                         testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
 
 class LaterFormsTest : public FormsTest {};
 INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest,
-                         testing::Values(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14));
+                         testing::Values(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
 
 TEST_P(LaterFormsTest, KeepTokensAndHistory) {
     restore(GetParam());
@@ -207,12 +223,13 @@ TEST_P(LaterFormsTest, KeepTokensAndHistory) {
         expected.last_use = {test::at(1769860802000), "address:10.0.0.9"};
     }
     EXPECT_EQ(tokens[0], expected);
-    EXPECT_EQ(store.audit(10).value().size(), 1U);
+    EXPECT_EQ(store.audit({}, {}).value().items.size(), 1U);
     EXPECT_EQ(store.idempotency("key", test::at(1769860800000)).value()->operation, running);
     std::vector const history{
         test::verification("0000000000000000000000000000000a", "00000001", 1769860801000)};
-    EXPECT_EQ(store.verifications("00000001").value(), history);
-    EXPECT_EQ(store.verifications(VfId{test::pf, 1}).value(), history) << "where the attachment is";
+    EXPECT_EQ(store.verifications("00000001", RowRange{}).value().items, history);
+    EXPECT_EQ(store.verifications(VfId{test::pf, 1}, {}).value().items, history)
+        << "where the attachment is";
 }
 
 // Runs of an attachment that ended in quarantine have their VF, too; those of other former
@@ -221,15 +238,15 @@ TEST_P(LaterFormsTest, GiveFormerAttachmentsTheirHistory) {
     restore(GetParam());
     execute("UPDATE verifications SET attachment = '00000005'");
     if (GetParam() >= 4) execute("UPDATE verifications SET vf = 5");
-    EXPECT_EQ(open().verifications(VfId{test::pf, 5}).value().size(), 1U);
+    EXPECT_EQ(open().verifications(VfId{test::pf, 5}, {}).value().items.size(), 1U);
     std::filesystem::remove(path());
     restore(GetParam());
     execute("UPDATE verifications SET attachment = '0000000f'");
     if (GetParam() >= 4) execute("UPDATE verifications SET pf = NULL, vf = NULL");
     execute("INSERT INTO attachments VALUES ('00000009', 'cut short')");
     auto store = open();
-    EXPECT_EQ(store.verifications("0000000f").value().size(), 1U);
-    EXPECT_TRUE(store.verifications(VfId{test::pf, 1}).value().empty());
+    EXPECT_EQ(store.verifications("0000000f", RowRange{}).value().items.size(), 1U);
+    EXPECT_TRUE(store.verifications(VfId{test::pf, 1}, {}).value().items.empty());
 }
 
 }  // namespace

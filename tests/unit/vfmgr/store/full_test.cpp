@@ -8,7 +8,7 @@ namespace {
 
 class FullStoreTest : public test::StoreTest {
   protected:
-    static constexpr StoreLimits small{200 * 1024};
+    static constexpr StoreLimits small{256 * 1024};  // its tables alone take almost 200 KiB
 
     // Adds attachments, one batch each, until one is refused.
     static Error fill(Store& store, DesiredState& expected) {
@@ -103,6 +103,42 @@ TEST_F(FullStoreTest, AFailingDiskMakesItReadOnlyUntilItIsBack) {
     }
     EXPECT_TRUE(store.commit(saving(2)));
     EXPECT_EQ(store.load().value().attachments.size(), 2U);
+}
+
+TEST_F(FullStoreTest, KnowsThatItRefusesUntilAWriteShowsOtherwise) {
+    auto store = open();
+    EXPECT_FALSE(store.refusal());
+    {
+        test::FileSizeLimit const limit(0);
+        EXPECT_FALSE(store.commit(saving(1)));
+        ASSERT_TRUE(store.refusal());
+        test::expect_unavailable(*store.refusal(), path());
+        EXPECT_TRUE(store.load());
+        store.try_again();
+        EXPECT_TRUE(store.refusal());
+    }
+    EXPECT_TRUE(store.refusal()) << "nothing was written since";
+    store.try_again();
+    EXPECT_FALSE(store.refusal());
+    EXPECT_TRUE(store.commit(saving(1)));
+}
+
+TEST_F(FullStoreTest, RefusesAsLongAsThereIsNoRoomForMore) {
+    auto store = open({400 * 1024});
+    std::uint32_t saved = 0;
+    while (store.save_token(
+        {std::to_string(saved), std::to_string(saved), "admin", std::string(4000, 'x'), {}, {}}))
+        ++saved;
+    ASSERT_TRUE(store.refusal());
+    // What is under way fits into the reserve, and a little may fit elsewhere.
+    Batch attaching;
+    attaching.save_attachments = {test::attachment(1)};
+    EXPECT_TRUE(store.commit(attaching));
+    store.try_again();
+    EXPECT_TRUE(store.refusal());
+    for (std::uint32_t one = 0; one < saved; ++one)
+        ASSERT_TRUE(store.erase_token(std::to_string(one)));
+    EXPECT_FALSE(store.refusal());
 }
 
 TEST_F(FullStoreTest, IsNotOpenedWhenItCannotBeWritten) {

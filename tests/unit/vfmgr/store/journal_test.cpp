@@ -180,9 +180,9 @@ TEST_F(JournalTest, OperationsAreFoundByIdAndListedNewestFirst) {
     EXPECT_EQ(store.operation("b").value(), failed);
     EXPECT_EQ(store.operation("B").value(), std::nullopt);
     EXPECT_EQ(store.operation("").value(), std::nullopt);
-    EXPECT_EQ(ids_of(store.operations(SIZE_MAX).value()), (Ids{"a", "c", "b", "d"}));
-    EXPECT_EQ(ids_of(store.operations(2).value()), (Ids{"a", "c"}));
-    EXPECT_EQ(ids_of(store.operations(0).value()), Ids{});
+    EXPECT_EQ(ids_of(store.operations({}, {}).value().items), (Ids{"a", "c", "b", "d"}));
+    EXPECT_EQ(ids_of(store.operations({}, {2}).value().items), (Ids{"a", "c"}));
+    EXPECT_EQ(ids_of(store.operations({}, {0}).value().items), Ids{});
 }
 
 TEST_F(JournalTest, HundredVerificationsAreKeptForEachAttachment) {
@@ -193,12 +193,12 @@ TEST_F(JournalTest, HundredVerificationsAreKeptForEachAttachment) {
     batch.save_verifications.push_back(run_on_vf("other", "00000002", 0));
     ASSERT_TRUE(store.commit(batch));
 
-    auto const kept = store.verifications("00000001").value();
+    auto const kept = store.verifications("00000001", RowRange{}).value().items;
     ASSERT_EQ(kept.size(), 100U);
     EXPECT_EQ(kept.front(), verification("r102", "00000001", 102)) << "newest first";
     EXPECT_EQ(kept.back().run, "r3");
-    EXPECT_EQ(store.verifications("00000002").value().size(), 1U);
-    EXPECT_TRUE(store.verifications("00000003").value().empty());
+    EXPECT_EQ(store.verifications("00000002", RowRange{}).value().items.size(), 1U);
+    EXPECT_TRUE(store.verifications("00000003", RowRange{}).value().items.empty());
 }
 
 TEST_F(JournalTest, TwoHundredVerificationsAreKeptForEachVfWhateverAttachmentItHad) {
@@ -212,12 +212,12 @@ TEST_F(JournalTest, TwoHundredVerificationsAreKeptForEachVfWhateverAttachmentItH
                                           verification("elsewhere", "00000002", 0));
     ASSERT_TRUE(store.commit(batch));
 
-    auto const kept = store.verifications(VfId{test::pf, 1}).value();
+    auto const kept = store.verifications(VfId{test::pf, 1}, {}).value().items;
     ASSERT_EQ(kept.size(), 200U);
     EXPECT_EQ(kept.front(), verification("r202", "00000002", 202)) << "newest first";
     EXPECT_EQ(kept.back().run, "r3");
-    EXPECT_EQ(store.verifications(VfId{test::pf, 2}).value().size(), 1U);
-    EXPECT_TRUE(store.verifications(VfId{test::pf, 3}).value().empty());
+    EXPECT_EQ(store.verifications(VfId{test::pf, 2}, {}).value().items.size(), 1U);
+    EXPECT_TRUE(store.verifications(VfId{test::pf, 3}, {}).value().items.empty());
 }
 
 TEST_F(JournalTest, AVerificationIsReplacedByItsRun) {
@@ -231,7 +231,7 @@ TEST_F(JournalTest, AVerificationIsReplacedByItsRun) {
     changed.finished_at = test::at(9);
     batch.save_verifications = {{{test::pf, 1}, changed}};
     ASSERT_TRUE(store.commit(batch));
-    EXPECT_EQ(store.verifications("00000001"),
+    EXPECT_EQ(store.verifications("00000001", RowRange{}).value().items,
               (std::vector{verification("r2", "00000001", 2), changed}));
 }
 

@@ -98,15 +98,15 @@ TEST_F(OpeningTest, ADatabaseOfAnotherProgramIsLeftAlone) {
 
 TEST_F(OpeningTest, AFormFromTheFutureIsRefusedUntilTheNewerVfmgrdIsBack) {
     make();
-    execute("PRAGMA user_version = 15; CREATE TABLE future (a)");
+    execute("PRAGMA user_version = 16; CREATE TABLE future (a)");
     auto const before = bytes();
     auto const error = refusal_to_open();
     test::expect_unavailable(error, path());
-    EXPECT_NE(error.detail.find("has schema 15; this vfmgrd knows up to 14"), std::string::npos)
+    EXPECT_NE(error.detail.find("has schema 16; this vfmgrd knows up to 15"), std::string::npos)
         << error.detail;
     EXPECT_EQ(error.remedy, "install the vfmgrd that wrote it, or a newer one");
     EXPECT_TRUE(bytes() == before);
-    execute("PRAGMA user_version = 14");
+    execute("PRAGMA user_version = 15");
     EXPECT_EQ(open().load().value().attachments.at("00000001"), test::attachment(1));
 }
 
@@ -180,9 +180,9 @@ TEST_F(OpeningTest, ARowThatCannotBeReadIsNamed) {
           Row{"UPDATE operations SET document = ''", "operation op1",
               [](Store& store) { return store.operation("op1").error(); }},
           Row{"UPDATE operations SET document = ''", "operation op1",
-              [](Store& store) { return store.operations(9).error(); }},
+              [](Store& store) { return store.operations({}, {}).error(); }},
           Row{"UPDATE verifications SET document = ''", "verification run1",
-              [](Store& store) { return store.verifications("00000001").error(); }}}) {
+              [](Store& store) { return store.verifications("00000001", RowRange{}).error(); }}}) {
         std::filesystem::remove(path());
         make();
         execute(sql);

@@ -65,9 +65,9 @@ TEST_F(RecordsTest, AuditIsListedNewestFirst) {
         for (auto const& entry : entries) ASSERT_TRUE(store.append_audits({entry}));
     }
     auto store = open();
-    EXPECT_EQ(store.audit(2), (std::vector{entries[2], entries[1]}));
-    EXPECT_EQ(store.audit(SIZE_MAX), (std::vector{entries[2], entries[1], entries[0]}));
-    EXPECT_TRUE(store.audit(0).value().empty());
+    EXPECT_EQ(store.audit({}, {2}).value().items, (std::vector{entries[2], entries[1]}));
+    EXPECT_EQ(store.audit({}, {}).value().items, (std::vector{entries[2], entries[1], entries[0]}));
+    EXPECT_TRUE(store.audit({}, {0}).value().items.empty());
 }
 
 Batch saving_events(std::vector<Event> events) {
@@ -89,8 +89,8 @@ TEST_F(RecordsTest, EventsOfAVfAreThoseOfItsPfToo) {
         ASSERT_TRUE(store.commit(saving_events(all)));
     }
     auto store = open();
-    EXPECT_EQ(store.events({test::pf, 1}).value(), (std::vector{all[2], all[1], all[0]}));
-    EXPECT_EQ(store.events({test::pf, 2}).value(), (std::vector{all[3], all[1]}));
+    EXPECT_EQ(store.events({test::pf, 1}, {}).value().items, (std::vector{all[2], all[1], all[0]}));
+    EXPECT_EQ(store.events({test::pf, 2}, {}).value().items, (std::vector{all[3], all[1]}));
     EXPECT_EQ(store.last_event().value(), 4U);
 }
 
@@ -99,11 +99,11 @@ TEST_F(RecordsTest, TheLatestEventsOfEachVfAreKept) {
     std::vector<Event> many{test::event(1, 2), test::event(2, {})};
     for (std::uint64_t number = 3; number <= 1010; ++number) many.push_back(test::event(number, 1));
     ASSERT_TRUE(store.commit(saving_events(many)));
-    auto const kept = store.events({test::pf, 1}).value();
+    auto const kept = store.events({test::pf, 1}, {}).value().items;
     ASSERT_EQ(kept.size(), 1001U) << "and the PF's";
     EXPECT_EQ(kept.front().number, 1010U);
     EXPECT_EQ(kept[999].number, 11U);
-    EXPECT_EQ(store.events({test::pf, 2}).value().size(), 2U) << "of no other VF";
+    EXPECT_EQ(store.events({test::pf, 2}, {}).value().items.size(), 2U) << "of no other VF";
 }
 
 Event end_of_attachment(std::uint64_t number, std::string attachment) {
@@ -131,13 +131,14 @@ TEST_F(RecordsTest, EndsOfAttachmentsAreKeptApartFromOtherEvents) {
     for (std::uint64_t number = 2; number <= 1010; ++number) many.push_back(test::event(number, 1));
     ASSERT_TRUE(store.commit(saving_events(many)));
     EXPECT_EQ(store.events("00000001").value(), (std::vector{many[0]}));
-    EXPECT_EQ(store.events({test::pf, 1}).value().back(), many[0]) << "and in the history";
+    EXPECT_EQ(store.events({test::pf, 1}, {}).value().items.back(), many[0])
+        << "and in the history";
     many.clear();
     for (std::uint64_t number = 1011; number <= 2010; ++number)
         many.push_back(end_of_attachment(number, "00000002"));
     ASSERT_TRUE(store.commit(saving_events(many)));
     EXPECT_TRUE(store.events("00000001").value().empty());
-    EXPECT_EQ(store.events({test::pf, 1}).value().size(), 2000U);
+    EXPECT_EQ(store.events({test::pf, 1}, {}).value().items.size(), 2000U);
 }
 
 Event without_pf(std::uint64_t number) {
@@ -174,7 +175,7 @@ TEST_F(RecordsTest, EventsThatComeInNumbersAreInNoHistory) {
     detaching.kind = EventKind::detaching;
     detaching.attachment = "00000001";
     ASSERT_TRUE(store.commit(saving_events({link, detaching, without_pf(3)})));
-    EXPECT_TRUE(store.events({test::pf, 1}).value().empty());
+    EXPECT_TRUE(store.events({test::pf, 1}, {}).value().items.empty());
     EXPECT_TRUE(store.events("00000001").value().empty());
     EXPECT_EQ(store.events_after(0, 10)->events.size(), 3U);
 }
@@ -292,12 +293,14 @@ TEST_F(RecordsTest, PruningForgetsWhatIsOlderThan30Days) {
     auto const unfinished = store.unfinished().value();
     ASSERT_EQ(unfinished.size(), 1U) << "what runs is never forgotten";
     EXPECT_EQ(unfinished[0].records.size(), 1U);
-    EXPECT_EQ(store.verifications("00000001").value().size(), 1U) << "of an attachment that is";
-    ASSERT_EQ(store.verifications("00000002").value().size(), 1U);
-    EXPECT_EQ(store.verifications("00000002").value()[0].run, "of none, kept");
-    EXPECT_EQ(store.verifications(VfId{test::pf, 1}).value().size(), 2U) << "and of its VF";
-    ASSERT_EQ(store.audit(9).value().size(), 1U);
-    EXPECT_EQ(store.audit(9).value()[0].at, at(kept_ms));
+    EXPECT_EQ(store.verifications("00000001", RowRange{}).value().items.size(), 1U)
+        << "of an attachment that is";
+    ASSERT_EQ(store.verifications("00000002", RowRange{}).value().items.size(), 1U);
+    EXPECT_EQ(store.verifications("00000002", RowRange{}).value().items[0].run, "of none, kept");
+    EXPECT_EQ(store.verifications(VfId{test::pf, 1}, {}).value().items.size(), 2U)
+        << "and of its VF";
+    ASSERT_EQ(store.audit({}, {}).value().items.size(), 1U);
+    EXPECT_EQ(store.audit({}, {}).value().items[0].at, at(kept_ms));
     EXPECT_EQ(store.idempotency(fmt::format("{}", old_ms), at(old_ms)).value(), std::nullopt);
     EXPECT_TRUE(store.idempotency(fmt::format("{}", kept_ms), at(kept_ms)).value());
     EXPECT_EQ(store.tokens().value().size(), 1U) << "an expired token is listed as such";

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/routes/vf_views.hpp"
+
+#include <set>
+
+#include "vfmgr/plan/plan.hpp"
+
+namespace vfmgr {
+
+VfViews::VfViews(Snapshot const& now) : host_(now.host), desired_(now.desired) {
+    for (auto const& [id, attachment] : desired_->attachments)
+        attachments_[attachment.vf] = &attachment;
+}
+
+std::vector<VfView> VfViews::of(PfState const& pf) const {
+    auto const& pci = pf.info.pci;
+    // What can't be read is not free.
+    auto const& vms = host_->hypervisor;
+    bool const known = !pf.stale && !vms.stale && vms.observed_at != Time{};
+    std::set<VfId> used;
+    std::set<VfId> reserved;
+    for (auto const& use : vf_uses(*host_, *desired_, pci))
+        (use.reservation.empty() ? used : reserved).insert(use.vf);
+    std::vector<VfView> views;
+    for (auto const& vf : pf.vfs) {
+        VfId const id{pci, vf.index};
+        VfView view{vf, pci, VfStatus::in_use, {}, {}, {}};
+        if (known && !used.contains(id))
+            view.state = reserved.contains(id) ? VfStatus::reserved : VfStatus::free;
+        if (auto const found = attachments_.find(id); found != attachments_.end()) {
+            view.state = VfStatus::attached;
+            view.attachment = found->second->id;
+            view.vm = found->second->vm;
+        }
+        if (auto const found = desired_->quarantine.find(id); found != desired_->quarantine.end()) {
+            auto const& why = found->second;
+            view.state = VfStatus::quarantined;
+            view.quarantine = {why.reason, why.residue, why.attachment.vm, why.since};
+        }
+        views.push_back(std::move(view));
+    }
+    return views;
+}
+
+}  // namespace vfmgr
