@@ -89,7 +89,14 @@ std::function<void(http::Peer const&, Error const&)> report_turned_away(
             &clock](http::Peer const& peer, Error const& why) {
         auto const who = stranger_name(peer);
         if (why.problem == Problem::unauthorized)
-            trail->count({clock.now(), who, "", "TLS handshake", "", "401", true});
+            trail->count({.at = clock.now(),
+                          .who = who,
+                          .request_id = {},
+                          .action = "TLS handshake",
+                          .subject = {},
+                          .outcome = "401",
+                          .refused = true,
+                          .from = who});
         if (limiter->take(who, clock.steady_now()))
             log(Severity::warning, "connection refused", {{"who", who}, {"detail", why.detail}});
     };

@@ -103,6 +103,9 @@ void fields(F& f, V& entry) {
     f.value("outcome", entry.outcome);
     f.value("refused", entry.refused);
     f.value("requests", entry.requests);
+    f.value("from", entry.from);
+    f.nullable("plan_digest", entry.plan_digest);
+    f.nullable("operation", entry.operation);
 }
 
 template struct Json<About>;

@@ -76,12 +76,15 @@ struct AuditEntry {
     Time at{};
     std::string who;  // uid:0, token:<id>, cert:<name>, address:10.0.0.9
     std::string request_id;
-    std::string action;  // "POST /v1/attachments"
+    std::string action;  // "POST /v1/attachments?dry_run=true"
     std::string subject;
     std::string outcome;         // the status: "202"
     bool refused = false;        // a status of 400 or above; kept apart from the others
     std::uint64_t requests = 1;  // above 1: the entry stands for one minute's requests that have
                                  // no entries of their own
+    std::string from{};  // uid:0, address:10.0.0.9; empty: from several places, or not known
+    std::optional<std::string> plan_digest{};  // of the plan that was admitted, or was shown
+    std::optional<std::string> operation{};    // the one that began
     bool operator==(AuditEntry const&) const = default;
 };
 

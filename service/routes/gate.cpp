@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/routes/gate.hpp"
 
+#include "api/http/uri.hpp"
 #include "service/log.hpp"
 
 namespace vfmgr {
@@ -10,28 +11,54 @@ namespace {
 // them visits to what is open to anyone, so that a flood of either keeps nobody from the other.
 // Beyond it, requests are counted, not logged.
 constexpr RateLimit strangers{.burst = 60, .per_second = 1};
+// For all failures to authenticate together: those that have an entry of their own in the audit.
+// Beyond it, they are counted there.
+constexpr RateLimit failures_noted{.burst = 60, .per_second = 0.1};
 
 // A request's path may be as long as its header.
 constexpr std::size_t action_bytes_logged = 256;
 
-AuditEntry entry_of(Call const& call, http::Response const& response, Time now) {
-    return {now,
-            call.who.name,
-            request_id(call),
-            call.request.method + " " + call.request.path,
-            call.request.path,
-            std::to_string(response.status),
-            response.status >= 400};
+constexpr std::string_view operations = "/v1/operations/";
+
+std::optional<std::string> header_of(http::Response const& response, char const* name) {
+    auto const found = response.headers.find(name);
+    if (found == response.headers.end()) return std::nullopt;
+    return found->second;
 }
 
-void log_request(Severity severity, std::string_view message, AuditEntry const& entry,
-                 std::string operation = {}) {
+// Where a request came from, whoever sent it.
+std::string origin_of(http::Peer peer) {
+    if (auto* const remote = std::get_if<http::TcpPeer>(&peer)) remote->certificate.reset();
+    return stranger_name(peer);
+}
+
+AuditEntry entry_of(Call const& call, http::Response const& response, Time now) {
+    auto const& request = call.request;
+    AuditEntry entry{
+        .at = now,
+        .who = call.who.name,
+        .request_id = request_id(call),
+        .action = request.method + " " + http::format_target({request.path, request.query}),
+        .subject = request.path,
+        .outcome = std::to_string(response.status),
+        .refused = response.status >= 400,
+        .from = origin_of(request.peer),
+        .plan_digest = header_of(response, "Plan-Digest")};
+    auto const location = header_of(response, "Location");
+    if (location && location->starts_with(operations))
+        entry.operation = location->substr(operations.size());
+    return entry;
+}
+
+void log_request(Severity severity, std::string_view message, AuditEntry const& entry) {
     log(severity, message,
         {{"who", entry.who},
+         {"from", entry.from},
          {"action", entry.action.substr(0, action_bytes_logged)},
          {"status", entry.outcome},
          {"request_id", entry.request_id},
-         {"operation", std::move(operation)}});
+         {"plan_digest", entry.plan_digest.value_or("")},
+         {"operation", entry.operation.value_or("")}});
 }
 
 // Requests beyond the rate are only counted.
@@ -70,15 +97,15 @@ Gate api_gate(RulesInForce const& rules, Engine const& engine,
     gate.answered = [trail, &clock](Call const& call, http::Response const& response) {
         auto entry = entry_of(call, response, clock.now());
         if (is_too_often(response)) return trail->count(entry);
-        auto const operation = response.headers.find("Location");
-        log_request(Severity::info, "request", entry,
-                    operation == response.headers.end() ? "" : operation->second);
+        log_request(Severity::info, "request", entry);
         trail->add(std::move(entry));
     };
-    gate.unknown = [trail, &clock](Call const& call, http::Response const& response) {
-        auto const entry = entry_of(call, response, clock.now());
-        trail->count(entry);
-        if (!is_too_often(response)) log_request(Severity::warning, "authentication failed", entry);
+    gate.unknown = [trail, &clock, noted = limiter([] { return failures_noted; })](
+                       Call const& call, http::Response const& response) {
+        auto entry = entry_of(call, response, clock.now());
+        if (is_too_often(response)) return trail->count(entry);
+        log_request(Severity::warning, "authentication failed", entry);
+        noted("").count() ? trail->count(entry) : trail->add(std::move(entry));
     };
     return gate;
 }

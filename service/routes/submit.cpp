@@ -22,6 +22,12 @@ std::string hash_of(http::Request const& request) {
     return verify::digest_hex("", std::as_bytes(std::span(text)));
 }
 
+// SHA-256 of the plan's JSON without blanks, members by name: of `plan` as a dry run shows it.
+std::string digest_of(Plan const& plan) {
+    auto const text = to_json_text(plan);
+    return verify::digest_hex("", std::as_bytes(std::span(text)));
+}
+
 Result<Intent> intent_of(Call const& call) {
     Intent intent;
     intent.requested_by = call.who.name;
@@ -52,6 +58,7 @@ Result<http::Response> answered(Call const& call, Change const& change, Answer c
         auto response = json_response(202, *answer.operation);
         response.headers["Location"] = "/v1/operations/" + answer.operation->id;
         response.headers["Retry-After"] = "1";
+        if (answer.plan) response.headers["Plan-Digest"] = digest_of(*answer.plan);
         return response;
     }
     if (!answer.plan) return change.nothing(call, now);
@@ -60,6 +67,7 @@ Result<http::Response> answered(Call const& call, Change const& change, Answer c
     bool const whole = std::holds_alternative<ReplaceDesired>(change.command);
     if (whole) body["changes"] = answer.changes;
     auto response = json_response(200, body);
+    response.headers["Plan-Digest"] = digest_of(*answer.plan);
     bool const replaces = whole || std::holds_alternative<ReplacePfSpec>(change.command) ||
                           std::holds_alternative<PutNetwork>(change.command) ||
                           std::holds_alternative<PutPool>(change.command) ||

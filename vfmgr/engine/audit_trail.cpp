@@ -60,15 +60,16 @@ void AuditTrail::count_locked(AuditEntry const& entry) {
             std::tie(minute, who) = std::tuple(std::get<0>(counted_.begin()->first), "others");
     }
     auto& row = counted_[{minute, who, entry.outcome}];
-    auto const before = row.who.empty() ? 0 : row.requests;
-    row = {minute,
-           who,
-           "",
-           "requests without an entry of their own",
-           "",
-           entry.outcome,
-           entry.refused,
-           before + entry.requests};
+    bool const first = row.who.empty();
+    row = {.at = minute,
+           .who = who,
+           .request_id = {},
+           .action = "requests without an entry of their own",
+           .subject = {},
+           .outcome = entry.outcome,
+           .refused = entry.refused,
+           .requests = entry.requests + (first ? 0 : row.requests),
+           .from = first || row.from == entry.from ? entry.from : std::string()};
 }
 
 void AuditTrail::begin_writing() {

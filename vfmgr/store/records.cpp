@@ -53,6 +53,10 @@ Token token_in(SQLite::Statement& row) {
     return token;
 }
 
+std::optional<std::string> text_in(SQLite::Column const& column) {
+    return column.isNull() ? std::nullopt : std::optional(column.getString());
+}
+
 Result<AuditEntry> audit_entry_in(SQLite::Statement& row) {
     return AuditEntry{.at = time_of(row.getColumn("at_ms").getInt64()),
                       .who = row.getColumn("who").getString(),
@@ -61,7 +65,10 @@ Result<AuditEntry> audit_entry_in(SQLite::Statement& row) {
                       .subject = row.getColumn("subject").getString(),
                       .outcome = row.getColumn("outcome").getString(),
                       .refused = row.getColumn("refused").getInt() != 0,
-                      .requests = static_cast<std::uint64_t>(row.getColumn("requests").getInt64())};
+                      .requests = static_cast<std::uint64_t>(row.getColumn("requests").getInt64()),
+                      .from = row.getColumn("peer").getString(),
+                      .plan_digest = text_in(row.getColumn("plan_digest")),
+                      .operation = text_in(row.getColumn("operation"))};
 }
 
 constexpr std::size_t who_bytes_max = 264;       // "cert:" and the longest name
@@ -78,11 +85,12 @@ std::string cut(std::string const& text, std::size_t bytes_max) {
 void append(SQLite::Database& db, AuditEntry const& entry) {
     execute(
         db,
-        "INSERT INTO audit (at_ms, who, request_id, action, subject, outcome, refused, requests) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO audit (at_ms, who, request_id, action, subject, outcome, refused, requests, "
+        "peer, plan_digest, operation) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         milliseconds_of(entry.at), cut(entry.who, who_bytes_max), cut(entry.request_id, 64),
         cut(entry.action, 256), cut(entry.subject, 256), cut(entry.outcome, 32),
-        entry.refused ? 1 : 0, static_cast<std::int64_t>(entry.requests));
+        entry.refused ? 1 : 0, static_cast<std::int64_t>(entry.requests), cut(entry.from, 128),
+        entry.plan_digest, entry.operation);
 }
 
 }  // namespace

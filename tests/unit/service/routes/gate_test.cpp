@@ -2,92 +2,15 @@
 // Request limits per client and what is left of them: router and gate, on an engine with fakes.
 #include "service/routes/gate.hpp"
 
-#include <gmock/gmock.h>
-
-#include "service/event_log.hpp"
-#include "service/reload.hpp"
-#include "service/routes/api.hpp"
-#include "tests/unit/vfmgr/engine/engine_bench.hpp"
+#include "tests/unit/service/routes/gated.hpp"
 
 namespace vfmgr {
 namespace {
 
-using namespace example;
+using test::stranger;
 using testing::HasSubstr;
 
-struct GateTest : testing::Test {
-    TemporaryFolder folder;
-    FakeKernel kernel{igb_host()};
-    FakeHypervisor hypervisor{kernel};
-    Bench bench{kernel, hypervisor, folder.path()};
-    std::shared_ptr<AuditTrail> trail = std::make_shared<AuditTrail>(bench.engine.control());
-    TokenUses uses;
-    Config config;
-    RulesInForce rules{{}};
-    http::Handler handler;
-    std::string body_;
-
-    void SetUp() override {
-        config.changes = {.burst = 3, .per_second = 0.001};
-        for (auto const* role : {"viewer", "operator"}) save_token(role);
-        open();
-    }
-    void open() {
-        rules.set(resolve_access(config).rules);
-        std::vector<Route> routes;
-        for (auto& more :
-             {audit_routes(bench.engine), root_routes(), operation_routes(bench.engine)})
-            routes.insert(routes.end(), more.begin(), more.end());
-        for (auto& route : token_routes({bench.engine, system_clock(), uses, nouns_of(routes)}))
-            routes.push_back(route);
-        handler = router(bench.engine, std::move(routes),
-                         api_gate(rules, bench.engine, trail, uses, system_clock()));
-    }
-    template <class T>
-    static T answer_of(Query<T> const& query) {
-        std::promise<T> answer;
-        query.ask({"test", {}},
-                  [&](Result<T> result) { answer.set_value(std::move(result.value())); });
-        return answer.get_future().get();
-    }
-    void save_token(std::string const& role) {
-        answer_of(bench.engine.save_token({role, token_sha256("vfm_" + role), role, "", {}, {}}));
-    }
-    void save_scoped(std::string const& role, std::vector<std::string> scopes) {
-        answer_of(bench.engine.save_token(
-            {"scoped", token_sha256("vfm_scoped"), role, "", {}, {}, std::move(scopes)}));
-    }
-    http::Response post(char const* who, std::string path, std::string body) {
-        body_ = std::move(body);
-        auto answer = ask(who, "POST", std::move(path));
-        body_.clear();
-        return answer;
-    }
-    http::Response ask(char const* who, char const* method, std::string path,
-                       std::map<std::string, std::string> query = {}) {
-        http::Request request;
-        request.method = method;
-        request.path = std::move(path);
-        request.query = std::move(query);
-        request.headers = {{"x-request-id", "the-id"}};
-        if (who) request.headers["authorization"] = std::string("Bearer vfm_") + who;
-        request.peer = peer;
-        request.presence = presence;
-        request.body = body_;
-        if (!body_.empty()) request.headers["content-type"] = "application/json";
-        std::promise<http::Response> answer;
-        auto answered = answer.get_future();
-        handler(std::move(request),
-                [&](http::Response response) { answer.set_value(std::move(response)); });
-        return answered.get();
-    }
-    std::vector<AuditEntry> audit() {
-        trail->finish();
-        return answer_of(bench.engine.audit({}, {})).items;
-    }
-    std::shared_ptr<http::Presence> presence = std::make_shared<http::Presence>();
-    http::TcpPeer peer{"192.0.2.9"};
-};
+struct GateTest : test::Gated {};
 
 TEST_F(GateTest, WhoAsksTooOftenWaitsAndIsCounted) {
     for (int i = 0; i < 3; ++i) EXPECT_EQ(ask("viewer", "POST", "/v1/tokens").status, 403);
@@ -147,9 +70,16 @@ TEST_F(GateTest, AFailedAuthenticationIsLoggedAndCounted) {
     EXPECT_LT(std::ranges::count(lines, '\n'), 100);
     EXPECT_FALSE(presence->known);
     std::uint64_t requests = 0;
-    for (auto const& entry : audit())
-        if (entry.who == "address:192.0.2.9") requests += entry.requests;
+    std::uint64_t alone = 0;
+    for (auto const& entry : audit()) {
+        EXPECT_EQ(entry.who, "address:192.0.2.9");
+        EXPECT_EQ(entry.from, "address:192.0.2.9");
+        requests += entry.requests;
+        if (entry.request_id == "the-id" && entry.action == "GET /livez") ++alone;
+    }
     EXPECT_EQ(requests, 300U);
+    EXPECT_GE(alone, 60U) << "a few have an entry of their own";
+    EXPECT_LT(alone, 70U);
     EXPECT_EQ(ask("viewer", "GET", "/livez").status, 200) << "who is known at that address";
     EXPECT_TRUE(presence->known);
 }
@@ -176,7 +106,9 @@ TEST_F(GateTest, ScopesAreNounsAndNoTokenHandsOutMoreThanItsOwn) {
     auto const misspelt =
         post("admin", "/v1/tokens", R"({"role": "viewer", "scopes": ["audits"]})");
     EXPECT_EQ(misspelt.status, 422);
-    EXPECT_THAT(misspelt.body, HasSubstr("choose from audit, operations, tokens"));
+    EXPECT_THAT(misspelt.body,
+                HasSubstr("choose from attachments, audit, identities, networks, operations, "
+                          "pfs, pools, reservations, vfs, tokens"));
     save_scoped("admin", {"tokens", "audit"});
     EXPECT_EQ(post("scoped", "/v1/tokens", R"({"role": "viewer", "scopes": ["audit"]})").status,
               201);
@@ -244,6 +176,7 @@ TEST_F(GateTest, ACertificateWithARoleIsAPrincipal) {
     EXPECT_TRUE(presence->known);
     EXPECT_EQ(ask(nullptr, "GET", "/v1/audit").status, 403);
     EXPECT_EQ(audit().at(0).who, "cert:a.example");
+    EXPECT_EQ(audit().at(0).from, "address:192.0.2.9");
 }
 
 TEST_F(GateTest, ARefusedHandshakeIsAFailedAuthentication) {
@@ -289,6 +222,47 @@ TEST_F(GateTest, TheAuditIsForAdmins) {
     EXPECT_EQ(items[0].at("who"), "token:operator");
     EXPECT_EQ(items[0].at("action"), "GET /v1/audit");
     EXPECT_EQ(items[0].at("requests"), 1);
+    auto const filtered = ask("admin", "GET", "/v1/audit", {{"outcome", "200"}});
+    EXPECT_TRUE(nlohmann::json::parse(filtered.body).at("items").empty()) << filtered.body;
+}
+
+TEST_F(GateTest, StrangersMaySeeThatItLives) {
+    EXPECT_EQ(ask(stranger, "GET", "/livez").status, 200);
+    auto const ready = ask(stranger, "GET", "/readyz");
+    EXPECT_EQ(ready.status, 200);
+    EXPECT_EQ(nlohmann::json::parse(ready.body),
+              (nlohmann::json{
+                  {"ready", true}, {"not_ready", nlohmann::json::array()}, {"drift", nullptr}}))
+        << "names, and no more";
+    for (auto const* path : {"/v1", "/v1/openapi.json", "/v1/pfs", "/v1/nothing", "/livez/x"})
+        EXPECT_EQ(ask(stranger, "GET", path).status, 401) << path;
+    for (auto const* method : {"POST", "DELETE"})
+        EXPECT_EQ(ask(stranger, method, "/livez").status, 401) << method;
+    EXPECT_EQ(ask("nobody", "GET", "/livez").status, 401) << "a token that is wrong is wrong";
+    EXPECT_EQ(ask(stranger, "GET", "/livez", {{"x", "1"}}).status, 400);
+    EXPECT_FALSE(presence->known) << "it stays a stranger";
+    EXPECT_TRUE(nlohmann::json::parse(ask("viewer", "GET", "/readyz").body)["drift"].is_number());
+}
+
+TEST_F(GateTest, AFloodOfVisitsKeepsNobodyOut) {
+    int refused = 0;
+    for (int i = 0; i < 200; ++i) {
+        auto const answer = ask(stranger, "GET", "/livez");
+        if (answer.status == 200) continue;
+        ++refused;
+        EXPECT_EQ(answer.status, 429);
+        EXPECT_EQ(answer.headers.at("Retry-After"), "1");
+        EXPECT_GT(answer.hold.count(), 0);
+        EXPECT_THAT(answer.body, testing::Not(HasSubstr("changes_per_second")));
+    }
+    EXPECT_GT(refused, 100);
+    EXPECT_EQ(ask("viewer", "GET", "/livez").status, 200);
+    EXPECT_EQ(ask("viewer", "GET", "/v1/pfs").status, 200);
+    EXPECT_EQ(ask("nobody", "GET", "/v1/pfs").status, 401) << "and is told what is wrong";
+    std::uint64_t counted = 0;
+    for (auto const& entry : audit())
+        if (entry.outcome == "429") counted += entry.requests;
+    EXPECT_EQ(counted, static_cast<std::uint64_t>(refused));
 }
 
 }  // namespace

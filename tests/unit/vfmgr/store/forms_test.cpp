@@ -199,6 +199,25 @@ TEST_F(FormsTest, FiltersEarlierOperations) {
     EXPECT_FALSE(store.operations({}, {})) << "the one that can't be read";
 }
 
+// Form 13 did not record where a request came from; only who sent it.
+TEST_F(FormsTest, KeepsEarlierAudits) {
+    restore(13);
+    execute("DELETE FROM audit");
+    for (auto const* who : {"uid:0", "token:11111111", "address:192.0.2.9", "others"})
+        execute(
+            fmt::format("INSERT INTO audit (at_ms, who, request_id, action, subject, outcome) "
+                        "VALUES (5, '{}', 'id', 'a', 's', '202')",
+                        who));
+    auto const kept = open().audit({}, {}).value().items;
+    ASSERT_EQ(kept.size(), 4U);
+    EXPECT_EQ(kept[0].from, "");
+    EXPECT_EQ(kept[1].from, "address:192.0.2.9");
+    EXPECT_EQ(kept[2].from, "");
+    EXPECT_EQ(kept[3].from, "uid:0");
+    EXPECT_FALSE(kept[3].operation);
+    EXPECT_FALSE(kept[3].plan_digest);
+}
+
 INSTANTIATE_TEST_SUITE_P(Form, FormsTest,
                          testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
 
