@@ -5,15 +5,15 @@
 namespace vfmgr {
 
 void add_audit_command(CLI::App& app, Session& session) {
-    auto const list = [](Options const& options, std::uint32_t entries) {
-        return print_list<AuditEntry>(
-            options, {.path = "/v1/audit", .query = {{"limit", std::to_string(entries)}}},
-            audit_table);
+    auto const list = [](Options const& options, std::optional<std::uint32_t> const& newest) {
+        return print_list<AuditEntry>(options, {.path = "/v1/audit"}, audit_table,
+                                      newest.value_or(SIZE_MAX));
     };
-    auto const [command, limit] =
+    auto const [command, newest] =
         add_command(app, session, "audit", "show who requested what, the latest first", list,
-                    std::uint32_t{100});
-    command->add_option("--limit", limit, "number of entries, at most 1000 (default: 100)");
+                    std::optional<std::uint32_t>());
+    command->add_option("--limit", newest, "show only the latest entries: their number")
+        ->check(CLI::PositiveNumber);
 }
 
 }  // namespace vfmgr

@@ -25,6 +25,7 @@ namespace vfmgr {
 namespace {
 
 constexpr std::chrono::seconds answer_time_max{2};  // who presses a key does not wait longer
+constexpr std::size_t items_max = 2000;             // nor for more pages than these fill
 
 // The completions for one word.
 struct Asked {
@@ -40,11 +41,12 @@ struct Asked {
         if (!word.empty()) add(std::move(value), std::move(description));
     }
     template <class T>
-    [[nodiscard]] std::vector<T> list(std::string const& path) const {
+    [[nodiscard]] std::vector<T> list(std::string const& path,
+                                      std::size_t first = items_max) const {
         auto const connection = Connection::open(options);
         if (!connection) return {};
-        auto const answer = connection->send(
-            {.path = path, .timeout = answer_time_max, .patience = std::chrono::seconds(0)});
+        auto const answer = connection->list(
+            {.path = path, .timeout = answer_time_max, .patience = std::chrono::seconds(0)}, first);
         if (!answer) return {};
         auto all = value_of<ItemList<T>>(*answer);
         return all ? std::move(all->items) : std::vector<T>();
@@ -63,7 +65,7 @@ void add_vfs(Asked& asked) {
     for (auto const& view : asked.list<PfView>("/v1/pfs"))
         for (auto const& vf : view.vfs) {
             auto const& info = view.pf.info;
-            auto const what = fmt::format("{} {}", state_text(vf), vf.vm.value_or(""));
+            auto const what = fmt::format("{} {}", enum_name(vf.state), vf.vm.value_or(""));
             asked.add(to_string(VfId{info.pci, vf.vf.index}), what);
             if (!info.ifname.empty())
                 asked.also(fmt::format("{}/{}", info.ifname, vf.vf.index), what);
@@ -88,11 +90,10 @@ void add_attachments(Asked& asked) {
 // The latest come first; older ones are offered when something of the id is typed.
 void add_operations(Asked& asked) {
     constexpr std::size_t latest = 20;
-    for (auto const& each : asked.list<Operation>("/v1/operations")) {
-        if (asked.word.empty() && asked.found.size() == latest) return;
+    auto const first = asked.word.empty() ? latest : items_max;
+    for (auto const& each : asked.list<Operation>("/v1/operations", first))
         asked.add(each.id, fmt::format("{} {} {}", enum_name(each.kind), enum_name(each.state),
                                        each.subject));
-    }
 }
 
 void add_networks(Asked& asked) {

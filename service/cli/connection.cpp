@@ -75,6 +75,21 @@ http::Request message_of(ApiRequest const& request) {
     return message;
 }
 
+constexpr std::size_t page_items_max = 500;  // what a server gives if no limit is named
+
+Error no_list(std::string detail) {
+    return {Problem::internal, std::move(detail),
+            "check that this is vfmgrd, and that its version matches vfctl's"};
+}
+
+// Returns {"items": […], "next": …}.
+Result<nlohmann::json> page_in(http::Response const& response, std::string const& path) {
+    VFMGR_TRY(auto page, json_of(response));
+    if (!page.is_object() || !page.contains("items") || !page["items"].is_array())
+        return fail(no_list(fmt::format("the answer to GET {} is not a list", path)));
+    return page;
+}
+
 std::string trimmed(std::string text) {
     constexpr auto blanks = " \t\r\n";
     text.erase(text.find_last_not_of(blanks) + 1);
@@ -146,6 +161,33 @@ Result<http::Response> Connection::send(ApiRequest const& request) const {
     return fail(problem_of(response));
 }
 
+Result<http::Response> Connection::list(ApiRequest request, std::size_t items_max) const {
+    auto left = items_max;
+    auto const ask = [&] {
+        if (left < page_items_max) request.query["limit"] = std::to_string(left);
+        return send(request);
+    };
+    VFMGR_TRY(http::Response answer, ask());
+    VFMGR_TRY(auto whole, page_in(answer, request.path));
+    if (whole["next"].is_null()) return answer;
+    auto& items = whole["items"];
+    while (whole["next"].is_string() && items.size() < items_max) {
+        left = items_max - items.size();
+        auto const cursor = whole["next"].get<std::string>();
+        request.query["cursor"] = cursor;
+        VFMGR_TRY(auto const response, ask());
+        VFMGR_TRY(auto page, page_in(response, request.path));
+        // A server that goes round in circles would be followed for ever.
+        bool const goes_on = page["next"].is_string();
+        if (goes_on && (page["items"].empty() || page["next"] == cursor))
+            return fail(no_list(fmt::format("the list {} never ends", request.path)));
+        std::ranges::move(page["items"], std::back_inserter(items));
+        whole["next"] = std::move(page["next"]);
+    }
+    answer.body = to_json_text(whole) + "\n";
+    return answer;
+}
+
 Error problem_of(http::Response const& response) {
     auto const document = nlohmann::json::parse(response.body, nullptr, false);
     if (document.is_object() && document.contains("code")) return error_from_json(document);
@@ -202,6 +244,7 @@ template Result<ItemList<RdmaLink>> value_of(http::Response const&);
 template Result<ItemList<RdmaName>> value_of(http::Response const&);
 template Result<ItemList<TokenView>> value_of(http::Response const&);
 template Result<ItemList<Verification>> value_of(http::Response const&);
+template Result<ItemList<VfView>> value_of(http::Response const&);
 template Result<ItemList<VmInfo>> value_of(http::Response const&);
 
 }  // namespace vfmgr

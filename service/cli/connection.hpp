@@ -4,10 +4,12 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "api/http/http.hpp"
 #include "api/types/addresses.hpp"
@@ -36,6 +38,10 @@ class Connection {
     // As http::Client::follow().
     [[nodiscard]] Result<http::Response> follow(
         ApiRequest const& request, std::function<bool(std::string_view)> const& take) const;
+    // Returns a whole list, whose pages it follows: the first page's answer with the items of all.
+    // With `items_max`, the list's first items, and `next` if there are more.
+    [[nodiscard]] Result<http::Response> list(ApiRequest request,
+                                              std::size_t items_max = SIZE_MAX) const;
 
   private:
     explicit Connection(http::Client client) : client_(std::move(client)) {}
@@ -51,6 +57,13 @@ template <class T>
 [[nodiscard]] Result<T> get(Connection const& connection, std::string path) {
     VFMGR_TRY(auto const response, connection.send({.path = std::move(path)}));
     return value_of<T>(response);
+}
+template <class T>
+[[nodiscard]] Result<std::vector<T>> get_list(Connection const& connection, std::string path,
+                                              std::size_t items_max = SIZE_MAX) {
+    VFMGR_TRY(auto const response, connection.list({.path = std::move(path)}, items_max));
+    VFMGR_TRY(auto list, value_of<ItemList<T>>(response));
+    return std::move(list.items);
 }
 [[nodiscard]] Error problem_of(http::Response const& response);
 

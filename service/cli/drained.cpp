@@ -43,7 +43,7 @@ void fields(F& f, V& attachment) {
 Result<Names> attached_by_daemon(Options const& options, std::chrono::seconds time_max) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const response,
-              connection.send({.path = "/v1/attachments", .timeout = time_max}));
+              connection.list({.path = "/v1/attachments", .timeout = time_max}));
     VFMGR_TRY(auto const body, json_of(response));
     auto const list = from_json_document<ItemList<NamesVm>>(body, UnknownKeys::ignored);
     if (!list)

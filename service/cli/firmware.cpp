@@ -46,7 +46,8 @@ Result<void> show_firmware(Options const& options, std::string const& name) {
 }
 
 Result<std::vector<FirmwareView>> read_all_firmware(Connection const& connection) {
-    VFMGR_TRY(auto const response, read_firmware_at(connection, all_cards));
+    VFMGR_TRY(auto const response,
+              connection.list({.path = all_cards, .timeout = firmware_time_max}));
     VFMGR_TRY(auto list, value_of<ItemList<FirmwareView>>(response));
     return std::move(list.items);
 }

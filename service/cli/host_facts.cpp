@@ -38,6 +38,11 @@ Result<http::Response> ask_host(Options const& options, std::string const& path)
     return connection.send({.path = path, .timeout = collect_time_max});
 }
 
+Result<http::Response> ask_host_list(Options const& options, std::string const& path) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    return connection.list({.path = path, .timeout = collect_time_max});
+}
+
 bool may_collect_here(Options const& options, Error const& error) {
     bool const no_answer =
         error.problem == Problem::unavailable || error.problem == Problem::forbidden;

@@ -20,6 +20,7 @@ void add_source_options(CLI::App& command, FactsSource& source);
 [[nodiscard]] Result<checks::Facts> facts_of(FactsSource const& source);
 // Gets a document for which the daemon has to read its host.
 [[nodiscard]] Result<http::Response> ask_host(Options const& options, std::string const& path);
+[[nodiscard]] Result<http::Response> ask_host_list(Options const& options, std::string const& path);
 // True if this host's daemon is down or refuses this user: vfctl then reads the host itself, though
 // the daemon has more access. Says so on standard error.
 [[nodiscard]] bool may_collect_here(Options const& options, Error const& error);

@@ -20,7 +20,7 @@ struct RdmaArguments {
 
 Result<std::vector<RdmaName>> names_of(Options const& options, FactsSource const& source) {
     if (source.from.empty() && !source.local) {
-        auto const answer = ask_host(options, "/v1/host/rdma");
+        auto const answer = ask_host_list(options, "/v1/host/rdma");
         if (answer) {
             VFMGR_TRY(auto list, value_of<ItemList<RdmaName>>(*answer));
             return std::move(list.items);

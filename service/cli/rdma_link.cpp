@@ -123,8 +123,8 @@ void add_link_delete(CLI::App& link, Session& session) {
 checks::CommandFact links_of_daemon() {
     auto const connection = Connection::open({.host = local_context});
     auto const links =
-        connection ? get<ItemList<RdmaLink>>(*connection, links_path) : fail(connection.error());
-    if (links) return {.out = as_csv(link_table(links->items), Headers::hidden), .err{}};
+        connection ? get_list<RdmaLink>(*connection, links_path) : fail(connection.error());
+    if (links) return {.out = as_csv(link_table(*links), Headers::hidden), .err{}};
     return {.out{}, .err = links.error().detail, .exit_status = exit_code(links.error().problem)};
 }
 

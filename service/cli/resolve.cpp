@@ -149,20 +149,20 @@ Result<std::string> attachment_of(std::vector<Attachment> const& attachments, Vf
 
 Result<PciAddress> resolve_pf(Connection const& connection, std::string const& text) {
     if (auto const pci = PciAddress::parse(text)) return *pci;
-    VFMGR_TRY(auto const list, get<ItemList<PfView>>(connection, "/v1/pfs"));
-    return pf_among(list.items, text);
+    VFMGR_TRY(auto const all, get_list<PfView>(connection, "/v1/pfs"));
+    return pf_among(all, text);
 }
 
 Result<VfId> resolve_vf(Connection const& connection, VfName const& name) {
     VFMGR_TRY(auto const words, split(name));
     if (words && PciAddress::parse(words->pf)) return vf_among({}, name);
-    VFMGR_TRY(auto const list, get<ItemList<PfView>>(connection, "/v1/pfs"));
-    return vf_among(list.items, name);
+    VFMGR_TRY(auto const all, get_list<PfView>(connection, "/v1/pfs"));
+    return vf_among(all, name);
 }
 
 Result<VmInfo> resolve_vm(Connection const& connection, std::string const& text) {
-    VFMGR_TRY(auto const list, get<ItemList<VmInfo>>(connection, "/v1/vms"));
-    return vm_among(list.items, text);
+    VFMGR_TRY(auto const all, get_list<VmInfo>(connection, "/v1/vms"));
+    return vm_among(all, text);
 }
 
 // libvirt allows no '/' in the name of a VM.
@@ -171,8 +171,8 @@ Result<std::string> resolve_attachment(Connection const& connection, std::string
     if (text.find('/') != std::string::npos) {
         VFMGR_TRY(vf, resolve_vf(connection, {text}));
     }
-    VFMGR_TRY(auto const list, get<ItemList<Attachment>>(connection, "/v1/attachments"));
-    return vf ? attachment_of(list.items, *vf) : attachment_among(list.items, text);
+    VFMGR_TRY(auto const all, get_list<Attachment>(connection, "/v1/attachments"));
+    return vf ? attachment_of(all, *vf) : attachment_among(all, text);
 }
 
 }  // namespace vfmgr

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "api/types/test_lines.hpp"
@@ -121,10 +122,12 @@ Table event_table(Event const& event) {
 }
 
 Table audit_table(std::vector<AuditEntry> const& entries) {
-    Table table{{"AT", "WHO", "ACTION", "OUTCOME", "REQUESTS", "REQUEST ID"}, {}};
+    Table table{{"AT", "WHO", "FROM", "ACTION", "OUTCOME", "REQUESTS", "OPERATION", "REQUEST ID"},
+                {}};
     for (auto const& entry : entries)
-        table.rows.push_back({cell(entry.at), cell(entry.who), cell(entry.action),
-                              cell(entry.outcome), cell(entry.requests), cell(entry.request_id)});
+        table.rows.push_back({cell(entry.at), cell(entry.who), cell(entry.from), cell(entry.action),
+                              cell(entry.outcome), cell(entry.requests), cell(entry.operation),
+                              cell(entry.request_id)});
     return table;
 }
 
@@ -147,26 +150,20 @@ Table interop_table(InteropWindow const& window) {
               cell(window.refused)}}};
 }
 
-std::string_view state_text(VfView const& vf) {
-    return vf.quarantine ? "quarantined" : vf.attachment ? "attached" : "free";
-}
-
-Table vf_table(std::vector<PfView> const& pfs) {
+Table vf_table(std::vector<VfView> const& vfs, std::vector<PfView> const& pfs) {
+    std::map<PciAddress, std::string> ifnames;
+    for (auto const& view : pfs) ifnames[view.pf.info.pci] = view.pf.info.ifname;
     Table table{{"VF", "PF", "IFNAME", "INDEX", "PCI", "DRIVER", "MAC", "VLAN", "SPOOFCHK", "TRUST",
                  "LINK", "RATE", "VM", "STATE"},
                 {}};
-    for (auto const& view : pfs) {
-        auto const& info = view.pf.info;
-        for (auto const& each : view.vfs) {
-            auto const& vf = each.vf;
-            auto const& settings = vf.settings;
-            table.rows.push_back({to_string(VfId{info.pci, vf.index}), cell(info.pci),
-                                  cell(info.ifname), cell(vf.index), cell(vf.pci), cell(vf.driver),
-                                  cell(settings.mac), vlan_text(settings.vlan),
-                                  cell(settings.spoofchk), cell(settings.trust),
-                                  cell(settings.link_state), rate_text(settings), cell(each.vm),
-                                  std::string(state_text(each))});
-        }
+    for (auto const& view : vfs) {
+        auto const& vf = view.vf;
+        auto const& settings = vf.settings;
+        table.rows.push_back({to_string(VfId{view.pf, vf.index}), cell(view.pf),
+                              cell(ifnames[view.pf]), cell(vf.index), cell(vf.pci), cell(vf.driver),
+                              cell(settings.mac), vlan_text(settings.vlan), cell(settings.spoofchk),
+                              cell(settings.trust), cell(settings.link_state), rate_text(settings),
+                              cell(view.vm), cell(view.state)});
     }
     return table;
 }
@@ -224,7 +221,7 @@ std::string pf_page(PfView const& view, Options const& options) {
     if (pf.stuck) out += "stuck: " + cell(pf.stuck) + "\n";
     if (pf.stale) out += "can't be read now: " + cell(pf.stale_reason) + "\n";
     out += section("host's interfaces", interface_table(pf.interfaces), options);
-    return out + section("VFs", vf_table({view}), options);
+    return out + section("VFs", vf_table(vfs, {view}), options);
 }
 
 std::string verification_page(Verification const& verification, Options const& options) {

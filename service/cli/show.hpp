@@ -23,7 +23,8 @@ namespace vfmgr {
 [[nodiscard]] Table operation_table(std::vector<Operation> const& operations);
 [[nodiscard]] Table audit_table(std::vector<AuditEntry> const& entries);
 [[nodiscard]] Table token_table(std::vector<TokenView> const& tokens);
-[[nodiscard]] Table vf_table(std::vector<PfView> const& pfs);  // all of their VFs
+// `pfs` are those of the VFs.
+[[nodiscard]] Table vf_table(std::vector<VfView> const& vfs, std::vector<PfView> const& pfs);
 [[nodiscard]] Table history_table(std::vector<Event> const& events);
 [[nodiscard]] Table event_table(Event const& event);
 [[nodiscard]] Table test_table(Verification const& verification);
@@ -48,8 +49,6 @@ using Fact = std::pair<std::string, std::string>;
 // What would be done, and who is affected.
 [[nodiscard]] std::string plan_page(PlanView const& plan);
 
-// "free", "attached" or "quarantined".
-[[nodiscard]] std::string_view state_text(VfView const& vf);
 // Formats a VLAN as ID or ID:QOS.
 [[nodiscard]] std::string vlan_text(std::optional<Vlan> const& vlan);
 // Formats a member of VfSpec.
@@ -83,21 +82,23 @@ template <class T>
     VFMGR_TRY(auto const value, value_of<T>(response));
     return print(table(value), page(value, options), response.body, options);
 }
-// The same for the list that `request` returns.
+// The same for the whole list that `request` begins, or its first items.
 template <class T>
 [[nodiscard]] Result<void> print_list(Connection const& connection, Options const& options,
                                       ApiRequest const& request,
-                                      Table (*table)(std::vector<T> const&)) {
-    VFMGR_TRY(auto const response, connection.send(request));
+                                      Table (*table)(std::vector<T> const&),
+                                      std::size_t items_max = SIZE_MAX) {
+    VFMGR_TRY(auto const response, connection.list(request, items_max));
     if (is_document(options.format)) return print_document(response, options);
     VFMGR_TRY(auto const list, value_of<ItemList<T>>(response));
     return print(table(list.items), response.body, options);
 }
 template <class T>
 [[nodiscard]] Result<void> print_list(Options const& options, ApiRequest const& request,
-                                      Table (*table)(std::vector<T> const&)) {
+                                      Table (*table)(std::vector<T> const&),
+                                      std::size_t items_max = SIZE_MAX) {
     VFMGR_TRY(auto const connection, Connection::open(options));
-    return print_list<T>(connection, options, request, table);
+    return print_list<T>(connection, options, request, table, items_max);
 }
 
 }  // namespace vfmgr

@@ -63,7 +63,7 @@ std::string verification_list_page(std::vector<Verification> const& runs, Option
 
 Result<void> show_verifications(Connection const& connection, Options const& options,
                                 std::string const& path) {
-    VFMGR_TRY(auto const response, connection.send({.path = path}));
+    VFMGR_TRY(auto const response, connection.list({.path = path}));
     if (is_document(options.format)) return print_document(response, options);
     VFMGR_TRY(auto const runs, value_of<ItemList<Verification>>(response));
     return print(verification_table(runs.items), verification_list_page(runs.items, options),

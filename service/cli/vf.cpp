@@ -11,14 +11,21 @@
 namespace vfmgr {
 namespace {
 
+// A list of VFs names their PFs by address; tables also name the PFs' netdevs.
+Result<void> print_vfs(Connection const& connection, Options const& options,
+                       std::string const& path) {
+    VFMGR_TRY(auto const response, connection.list({.path = path}));
+    if (is_document(options.format)) return print_document(response, options);
+    VFMGR_TRY(auto const vfs, value_of<ItemList<VfView>>(response));
+    VFMGR_TRY(auto const pfs, get_list<PfView>(connection, "/v1/pfs"));
+    return print(vf_table(vfs.items, pfs), response.body, options);
+}
+
 Result<void> list_vfs(Options const& options, std::string const& pf_name) {
-    if (pf_name.empty()) return print_list<PfView>(options, {.path = "/v1/pfs"}, vf_table);
     VFMGR_TRY(auto const connection, Connection::open(options));
+    if (pf_name.empty()) return print_vfs(connection, options, "/v1/vfs");
     VFMGR_TRY(auto const pci, resolve_pf(connection, pf_name));
-    auto const path = "/v1/pfs/" + to_string(pci);
-    VFMGR_TRY(auto const pf, get<PfView>(connection, path));
-    VFMGR_TRY(auto const response, connection.send({.path = path + "/vfs"}));
-    return print(vf_table({pf}), response.body, options);
+    return print_vfs(connection, options, "/v1/pfs/" + to_string(pci) + "/vfs");
 }
 
 std::string path_of(VfId const& vf) {
@@ -62,24 +69,23 @@ struct VfPage {
     std::vector<Event> events;
 };
 
+constexpr std::size_t events_shown = 5;
+
 Result<VfPage> page_of(Connection const& connection, VfId const& id, VfView const& vf) {
     VfPage page;
     VFMGR_TRY(page.pf, get<PfView>(connection, "/v1/pfs/" + to_string(id.pf)));
     page.pf.vfs = {vf};
-    VFMGR_TRY(auto runs, get<ItemList<Verification>>(connection, path_of(id) + "/verifications"));
-    VFMGR_TRY(auto events, get<ItemList<Event>>(connection, path_of(id) + "/history"));
-    page.runs = std::move(runs.items);
-    page.events = std::move(events.items);
+    VFMGR_TRY(page.runs, get_list<Verification>(connection, path_of(id) + "/verifications", 1));
+    VFMGR_TRY(page.events, get_list<Event>(connection, path_of(id) + "/history", events_shown));
     return page;
 }
 
 std::string vf_page(VfId const& id, VfPage const& page, Options const& options) {
-    constexpr std::size_t events_max = 5;
     auto const& view = page.pf.vfs.front();
     auto const& vf = view.vf;
     auto out = facts({{"VF", fmt::format("{} ({})", to_string(id), to_string(vf.pci))},
                       {"PF's ifname", cell(page.pf.pf.info.ifname)},
-                      {"state", std::string(state_text(view))},
+                      {"state", cell(view.state)},
                       {"attachment", cell(view.attachment)},
                       {"VM", cell(view.vm)},
                       {"driver", cell(vf.driver)},
@@ -89,9 +95,7 @@ std::string vf_page(VfId const& id, VfPage const& page, Options const& options) 
                       {"last verification", last_run_text(page.runs)}});
     if (view.quarantine) out += quarantine_text(id, *view.quarantine);
     out += section("settings", setting_table(vf.settings), options);
-    auto latest = page.events;
-    if (latest.size() > events_max) latest.resize(events_max);
-    return out + section("latest events", history_table(latest), options);
+    return out + section("latest events", history_table(page.events), options);
 }
 
 Result<void> show_vf(Options const& options, VfName const& name) {
@@ -101,7 +105,7 @@ Result<void> show_vf(Options const& options, VfName const& name) {
     if (is_document(options.format)) return print_document(response, options);
     VFMGR_TRY(auto const vf, value_of<VfView>(response));
     VFMGR_TRY(auto const page, page_of(connection, id, vf));
-    return print(vf_table({page.pf}), vf_page(id, page, options), response.body, options);
+    return print(vf_table({vf}, {page.pf}), vf_page(id, page, options), response.body, options);
 }
 
 Result<void> lift_quarantine(Options const& options, VfName const& name) {

@@ -69,7 +69,7 @@ TEST(Vfctl, WhoAskedTooOftenWaitsAndAsksAgain) {
 
 TEST(Vfctl, ShowsTheAudit) {
     Api api;
-    api.on("GET /v1/audit limit=5", 200,
+    api.on("GET /v1/audit limit=1", 200,
            {{"items",
              {{{"at", "2026-01-31T12:00:00.000Z"},
                {"who", "address:192.0.2.9"},
@@ -78,12 +78,17 @@ TEST(Vfctl, ShowsTheAudit) {
                {"outcome", "401"},
                {"refused", true},
                {"requests", 5214},
-               {"request_id", ""}}}},
-            {"next", nullptr}});
-    auto const shown = vfctl(api, {"audit", "--limit", "5"});
+               {"request_id", ""},
+               {"from", "address:192.0.2.9"},
+               {"plan_digest", nullptr},
+               {"operation", "0011aabb"}}}},
+            {"next", "more"}});
+    auto const shown = vfctl(api, {"audit", "--limit", "1"});
     EXPECT_EQ(shown.code, 0) << shown.err;
     EXPECT_THAT(shown.out, HasSubstr("address:192.0.2.9"));
     EXPECT_THAT(shown.out, HasSubstr("5214"));
+    EXPECT_THAT(shown.out, HasSubstr("0011aabb"));
+    EXPECT_EQ(vfctl(api, {"audit", "--limit", "0"}).code, 2);
 }
 
 TEST(Vfctl, ShowsAPfByItsNetdev) {

@@ -181,8 +181,8 @@ TEST_F(DrainedTest, AnAnswerThatIsNoListIsNoAnswer) {
     options_.host = "unix:" + api.socket();
     api.on("GET /v1/attachments", 200, nlohmann::json::array());
     api.on("GET /v1/attachments", 200, {{"items", nullptr}});
-    EXPECT_THAT(refusal(), HasSubstr("not a list of attachments"));
-    EXPECT_THAT(refusal(), HasSubstr("not a list of attachments"));
+    EXPECT_THAT(refusal(), HasSubstr("is not a list"));
+    EXPECT_THAT(refusal(), HasSubstr("is not a list"));
     api.refuse("GET /v1/attachments", {Problem::forbidden, "no permission", "ask an admin"});
     static_cast<void>(refusal());
     EXPECT_THAT(refusal(), HasSubstr("no permission"));

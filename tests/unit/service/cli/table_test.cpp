@@ -74,6 +74,8 @@ TEST(Cell, SaysWhatIsNotKnown) {
 
 VfView vf(std::uint16_t index, std::string const& pci, VfSpec const& settings) {
     VfView view;
+    view.pf = PciAddress::parse("0000:01:00.0").value();
+    view.state = VfStatus::free;
     view.vf.index = index;
     view.vf.pci = PciAddress::parse(pci).value();
     view.vf.settings = settings;
@@ -95,8 +97,9 @@ TEST(Show, VfsOfPfs) {
     pf.vfs[1].vf.driver = pf.vfs[2].vf.driver = "vfio-pci";
     pf.vfs[1].attachment = "aa";
     pf.vfs[1].vm = "db1";
-    pf.vfs[2].quarantine = {"x", {}, "db1", {}};
-    EXPECT_EQ(as_table(vf_table({pf}), Headers::shown),
+    pf.vfs[1].state = VfStatus::attached;
+    pf.vfs[2].state = VfStatus::quarantined;
+    EXPECT_EQ(as_table(vf_table(pf.vfs, {pf}), Headers::shown),
               "VF              PF            IFNAME  INDEX  PCI           DRIVER    MAC"
               "                VLAN   SPOOFCHK  TRUST  LINK  RATE  VM   STATE\n"
               "0000:01:00.0/0  0000:01:00.0  ens1    0      0000:01:10.0  -         "
