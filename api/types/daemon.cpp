@@ -20,7 +20,17 @@ template <class F, Of<ReadinessView> V>
 void fields(F& f, V& readiness) {
     f.value("ready", readiness.ready);
     f.value("not_ready", readiness.not_ready);
-    f.value("drift", readiness.drift);
+    f.nullable("drift", readiness.drift);
+}
+
+template <class F, Of<ProblemExplanation> V>
+void fields(F& f, V& problem) {
+    f.value("type", problem.type);
+    f.value("code", problem.code);
+    f.value("title", problem.title);
+    f.value("status", problem.status);
+    f.value("cause", problem.cause);
+    f.value("remedy", problem.remedy);
 }
 
 template <class F, Of<TokenRequest> V>
@@ -110,6 +120,7 @@ void fields(F& f, V& entry) {
 
 template struct Json<About>;
 template struct Json<ReadinessView>;
+template struct Json<ProblemExplanation>;
 template struct Json<TokenRequest>;
 template struct Json<TokenRotation>;
 template struct Json<TokenView>;

@@ -25,8 +25,19 @@ struct About {
 
 struct ReadinessView {
     bool ready = false;
-    std::vector<std::string> not_ready;  // what can't be read
-    std::uint64_t drift = 0;             // differences between host and desired state
+    std::vector<std::string> not_ready;  // names of what is in the way
+    // Differences between host and desired state; absent: not for a caller without a role.
+    std::optional<std::uint64_t> drift;
+};
+
+// What a problem's `type` leads to, from api/problems.md.
+struct ProblemExplanation {
+    std::string type;
+    std::string code;
+    std::string title;
+    std::uint16_t status = 0;
+    std::string cause;
+    std::string remedy;
 };
 
 // Each role includes those before it: read; attach and detach; PF specs, quarantine, tokens.
@@ -90,6 +101,7 @@ struct AuditEntry {
 
 extern template struct Json<About>;
 extern template struct Json<ReadinessView>;
+extern template struct Json<ProblemExplanation>;
 extern template struct Json<TokenRequest>;
 extern template struct Json<TokenRotation>;
 extern template struct Json<TokenView>;

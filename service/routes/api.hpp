@@ -14,6 +14,7 @@ namespace vfmgr {
 
 // The arguments outlive the routes.
 [[nodiscard]] std::vector<Route> root_routes();
+[[nodiscard]] std::vector<Route> document_routes();
 [[nodiscard]] std::vector<Route> host_routes(HostChecks& checks);
 [[nodiscard]] std::vector<Route> pf_routes(Engine& engine);
 [[nodiscard]] std::vector<Route> firmware_routes(Engine& engine, FirmwareQuery& query);

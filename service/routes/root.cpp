@@ -12,15 +12,15 @@ namespace vfmgr {
 namespace {
 
 http::Response about(Call const&, Snapshot const&) {
-    return json_response(
-        200, About{"vfmgr",
-                   VFMGR_VERSION,
-                   "v1",
-                    {"networks", "dry_run", "verification", "rxe", "rdma_links", "events", "pages",
-                     "filters"},
-                    {"/v1/pfs", "/v1/vfs", "/v1/networks", "/v1/pools", "/v1/reservations",
-                     "/v1/identities", "/v1/desired", "/v1/vms", "/v1/attachments",
-                     "/v1/rdma-links", "/v1/operations", "/v1/events", "/v1/tokens", "/v1/audit"}});
+    return json_response(200, About{"vfmgr",
+                                    VFMGR_VERSION,
+                                    "v1",
+                                    {"networks", "dry_run", "verification", "rxe", "rdma_links",
+                                     "events", "pages", "filters"},
+                                    {"/v1/pfs", "/v1/vfs", "/v1/networks", "/v1/pools",
+                                     "/v1/reservations", "/v1/identities", "/v1/desired", "/v1/vms",
+                                     "/v1/attachments", "/v1/rdma-links", "/v1/operations",
+                                     "/v1/events", "/v1/tokens", "/v1/audit", "/v1/openapi.json"}});
 }
 
 http::Response alive(Call const&, Snapshot const&) {

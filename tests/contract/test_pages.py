@@ -169,7 +169,16 @@ def test_a_stranger_learns_that_it_lives_and_no_more(stranger):
     for path in ("/v1", "/v1/openapi.json", "/v1/vfs", "/v1/nothing"):
         answer, problem = stranger(path)
         assert answer.status == 401, path
+        explained = stranger(problem["type"])
+        assert explained[0].status == 200 and explained[1]["code"] == "unauthorized"
     assert stranger("/livez", Authorization="Bearer vfm_0")[0].status == 401
+
+
+def test_a_document_is_sent_once(daemon):
+    answer, document = daemon.ask("GET", "/v1/openapi.json")
+    assert document["info"]["title"] == "vfmgr"
+    again, _ = daemon.ask("GET", "/v1/openapi.json", If_None_Match=answer.headers["ETag"])
+    assert (again.status, again.text, again.headers["ETag"]) == (304, b"", answer.headers["ETag"])
 
 
 def test_every_mistake_of_a_body_is_named(daemon):

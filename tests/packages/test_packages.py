@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packages in VFMGR_PACKAGES: vf-guest's install and start everywhere."""
+"""The packages in VFMGR_PACKAGES: vf-guest's install and start everywhere, vfmgrd's has the
+documents of its interfaces."""
 
 import os
 import re
@@ -79,6 +80,13 @@ def test_the_cli_completes_in_three_shells(tmp_path):
     run("dpkg-deb", "-x", only("vfmgr-cli_*.deb"), tmp_path)
     assert {"share/bash-completion/completions/vfctl", "share/zsh/vendor-completions/_vfctl",
             "share/fish/vendor_completions.d/vfctl.fish"} <= files_below(tmp_path / "usr")
+
+
+def test_the_daemons_package_has_its_documents(tmp_path):
+    run("dpkg-deb", "-x", only("vfmgr_*.deb"), tmp_path)
+    assert files_below(tmp_path / "usr/share/vfmgr") == {
+        "openapi.json", "openapi.yaml", "openapi-guest.yaml", "openapi-responder.yaml",
+        "problems.md"}
 
 
 def test_the_rpm_names_its_dependencies_by_soname():

@@ -83,6 +83,7 @@ TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<RekeyRequest>("rekey_request");
     expect_golden<About>("about");
     expect_golden<ReadinessView>("readiness");
+    expect_golden<ProblemExplanation>("problem_explanation");
     expect_golden<TokenRequest>("token_request");
     expect_golden<TokenRotation>("token_rotation");
     expect_golden<NewTokenView>("new_token");

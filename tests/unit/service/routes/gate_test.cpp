@@ -234,6 +234,7 @@ TEST_F(GateTest, StrangersMaySeeThatItLives) {
               (nlohmann::json{
                   {"ready", true}, {"not_ready", nlohmann::json::array()}, {"drift", nullptr}}))
         << "names, and no more";
+    EXPECT_EQ(ask(stranger, "GET", "/v1/problems/unauthorized").status, 200);
     for (auto const* path : {"/v1", "/v1/openapi.json", "/v1/pfs", "/v1/nothing", "/livez/x"})
         EXPECT_EQ(ask(stranger, "GET", path).status, 401) << path;
     for (auto const* method : {"POST", "DELETE"})

@@ -35,7 +35,7 @@ struct Gated : testing::Test {
         std::vector<Route> routes;
         for (auto& more :
              {audit_routes(bench.engine), root_routes(), operation_routes(bench.engine),
-              pf_routes(bench.engine), attachment_routes(bench.engine),
+              document_routes(), pf_routes(bench.engine), attachment_routes(bench.engine),
               network_routes(), pool_routes()})
             routes.insert(routes.end(), more.begin(), more.end());
         for (auto& route : token_routes({bench.engine, system_clock(), uses, nouns_of(routes)}))
