@@ -84,6 +84,7 @@ Result<void> create(Options const& options, CreateArguments const& arguments) {
 
 Result<void> rotate(Options const& options, std::string const& id, std::uint32_t const& grace) {
     VFMGR_CHECK(refuse_dry_run(options));
+    VFMGR_CHECK(check_shows_secret(options));
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const response,
               connection.send({.method = "POST",
@@ -94,7 +95,8 @@ Result<void> rotate(Options const& options, std::string const& id, std::uint32_t
                                "once",
                                cell(changed.view.id), ends(changed.view)),
                    options);
-    print(token_table({changed.view}), cell(changed.token) + "\n", response.body, options);
+    VFMGR_CHECK(
+        print(new_token_table(changed), cell(changed.token) + "\n", response.body, options));
     auto written = flush_output();
     if (written) return {};
     written.error().detail =

@@ -48,6 +48,9 @@ TEST(Token, RotatePrintsTheSecretAlone) {
               "vfctl: token t1 has another secret and expires at 2026-01-31T12:00:00.000Z; the "
               "secret is shown only this once\n");
     EXPECT_EQ(api.asked("POST /v1/tokens/t1/rotate").body, R"({"grace_seconds":60})");
+    EXPECT_EQ(vfctl(api, {"token", "rotate", "t1", "-o", "name"}).code, 2);
+    EXPECT_EQ(api.all_asked("POST /v1/tokens/t1/rotate").size(), 1U)
+        << "output without the secret is refused before the old one is lost";
 }
 
 TEST(Token, ListShowsWhatMatters) {
