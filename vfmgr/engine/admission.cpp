@@ -201,7 +201,8 @@ struct Engine::Admitting {
         if (changes_host(desired, planned))
             admission.work = calling(engine.documents_, &Documents::apply, command, if_match);
         else if (!planned.changes.empty())
-            admission.stored = batch_between(desired, planned.after, state.next_revision());
+            add_unclaimed(admission.stored.emplace(), desired, planned.after,
+                          state.next_revision());
         admission.plan = std::move(planned.plan);
         admission.changes = std::move(planned.changes);
         return admission;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/engine/documents.hpp"
 
-#include <utility>
-
 #include "vfmgr/engine/identities.hpp"
 #include "vfmgr/engine/links.hpp"
 #include "vfmgr/engine/pfs.hpp"
@@ -23,13 +21,29 @@ void compare(std::map<Key, Value> const& before, std::map<Key, Value> const& aft
     }
 }
 
-// Moves what changes without a claim.
-void move_unclaimed(Batch& from, Batch& to) {
-    to.save_networks = std::exchange(from.save_networks, {});
-    to.erase_networks = std::exchange(from.erase_networks, {});
-    to.save_pools = std::exchange(from.save_pools, {});
-    to.erase_pools = std::exchange(from.erase_pools, {});
-    to.save_handed_out = std::exchange(from.save_handed_out, {});
+template <class Member>
+auto same_as(Member member) {
+    return [member](auto const& a, auto const& b) { return a.*member == b.*member; };
+}
+
+template <class Value>
+auto save_in(std::vector<Value>& saved, std::uint64_t revision) {
+    return [&saved, revision](std::string const&, Value value) {
+        value.revision = revision;
+        saved.push_back(std::move(value));
+    };
+}
+
+// What operations change under claims: PFs and RDMA links.
+void add_claimed(Batch& batch, DesiredState const& before, DesiredState const& after,
+                 std::uint64_t revision) {
+    compare(before.pfs, after.pfs, batch.erase_pfs, same_as(&DesiredPf::spec),
+            [&](PciAddress const& pci, DesiredPf pf) {
+                pf.revision = revision;
+                batch.save_pfs.emplace_back(pci, std::move(pf));
+            });
+    compare(before.rdma_links, after.rdma_links, batch.erase_rdma_links,
+            same_as(&DesiredRdmaLink::link), save_in(batch.save_rdma_links, revision));
 }
 
 }  // namespace
@@ -53,31 +67,14 @@ bool changes_host(DesiredState const& before, DesiredPlan const& planned) {
            before.rdma_links != planned.after.rdma_links;
 }
 
-Batch batch_between(DesiredState const& before, DesiredState const& after, std::uint64_t revision) {
-    Batch batch;
-    auto const same_as = [](auto member) {
-        return [member](auto const& a, auto const& b) { return a.*member == b.*member; };
-    };
-    auto const save_in = [&](auto& saved) {
-        return [&](std::string const&, auto value) {
-            value.revision = revision;
-            saved.push_back(std::move(value));
-        };
-    };
-    compare(before.pfs, after.pfs, batch.erase_pfs, same_as(&DesiredPf::spec),
-            [&](PciAddress const& pci, DesiredPf pf) {
-                pf.revision = revision;
-                batch.save_pfs.emplace_back(pci, std::move(pf));
-            });
+void add_unclaimed(Batch& batch, DesiredState const& before, DesiredState const& after,
+                   std::uint64_t revision) {
     compare(before.networks, after.networks, batch.erase_networks,
-            same_as(&DesiredNetwork::network), save_in(batch.save_networks));
+            same_as(&DesiredNetwork::network), save_in(batch.save_networks, revision));
     compare(before.pools, after.pools, batch.erase_pools, same_as(&DesiredPool::pool),
-            save_in(batch.save_pools));
-    compare(before.rdma_links, after.rdma_links, batch.erase_rdma_links,
-            same_as(&DesiredRdmaLink::link), save_in(batch.save_rdma_links));
+            save_in(batch.save_pools, revision));
     if (before.handed_out.identities != after.handed_out.identities)
         batch.save_handed_out = {after.handed_out.identities, revision};
-    return batch;
 }
 
 Result<Batch> Documents::perform(Operation& operation, ReplaceDesired const& command,
@@ -88,18 +85,15 @@ Result<Batch> Documents::perform(Operation& operation, ReplaceDesired const& com
     VFMGR_TRY(auto const planned,
               plan_desired(host, *desired, trusted_netdevs_, command.document, command.unnamed));
     VFMGR_CHECK(operations_.perform(operation, planned.plan, OnFailure::undo));
-    auto claimed = batch_between(*desired, planned.after, revision);
-    Batch later;
-    move_unclaimed(claimed, later);
+    Batch claimed;
+    add_claimed(claimed, *desired, planned.after, revision);
     for (auto const& [pci, pf] : claimed.save_pfs) {
         claimed.save_events.push_back(
             configured_event(pci, pf.spec, operation, seams().clock.now()));
         keep_identity(claimed, host.kernel, *desired, pci);
     }
     for (auto const& pci : claimed.erase_pfs)
-        claimed.save_events.push_back(event_of(EventKind::pf_forgotten, pci, operation,
-                                               "vfmgr no longer manages the PF",
-                                               seams().clock.now()));
+        claimed.save_events.push_back(forgotten_event(pci, operation, seams().clock.now()));
     return claimed;
 }
 
@@ -119,9 +113,8 @@ void Documents::apply(Operation& operation, ReplaceDesired const& command,
             planned.error().detail += "; left behind: the document's PFs and RDMA links";
             return {Result<void>(fail(planned.error())), *claimed};
         }
-        auto rest = batch_between(now, planned->after, revision);
         auto batch = *claimed;
-        move_unclaimed(rest, batch);
+        add_unclaimed(batch, now, planned->after, revision);
         return {Result<void>(), batch};
     });
 }

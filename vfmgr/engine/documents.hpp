@@ -30,9 +30,10 @@ class Documents : public EnginePart {
 
 // True if the change needs an operation: all but PFs and RDMA links is only stored.
 [[nodiscard]] bool changes_host(DesiredState const& before, DesiredPlan const& planned);
-// What makes `before` into `after`; what changes gets `revision`.
-[[nodiscard]] Batch batch_between(DesiredState const& before, DesiredState const& after,
-                                  std::uint64_t revision);
+// Adds what makes the networks, pools and identities of `before` into those of `after`; what
+// changes gets `revision`.
+void add_unclaimed(Batch& batch, DesiredState const& before, DesiredState const& after,
+                   std::uint64_t revision);
 // What a document claims.
 [[nodiscard]] ClaimKeys claims_of(Snapshot const& now, ReplaceDesired const& command);
 

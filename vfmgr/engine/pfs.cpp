@@ -22,6 +22,10 @@ Event configured_event(PciAddress const& pf, PfSpec const& spec, Operation const
     return event_of(EventKind::pf_configured, pf, operation, spec_sentence(spec), at);
 }
 
+Event forgotten_event(PciAddress const& pf, Operation const& operation, Time at) {
+    return event_of(EventKind::pf_forgotten, pf, operation, "vfmgr no longer manages the PF", at);
+}
+
 void Pfs::configure_pf(Operation& operation, ReplacePfSpec const& command,
                        IfMatch const& if_match) {
     operations_.run(operation, {command.pf}, [&]() -> Result<Batch> {
@@ -51,9 +55,7 @@ void Pfs::forget_pf(Operation& operation, PciAddress const& pf, IfMatch const& i
         VFMGR_CHECK(check_unused(*desired, pf));
         Batch batch;
         batch.erase_pfs.push_back(pf);
-        batch.save_events.push_back(event_of(EventKind::pf_forgotten, pf, operation,
-                                             "vfmgr no longer manages the PF",
-                                             seams().clock.now()));
+        batch.save_events.push_back(forgotten_event(pf, operation, seams().clock.now()));
         return batch;
     });
 }

@@ -38,6 +38,8 @@ class Pfs : public EnginePart {
 // "pf_configured", with what is desired now.
 [[nodiscard]] Event configured_event(PciAddress const& pf, PfSpec const& spec,
                                      Operation const& operation, Time at);
+// "pf_forgotten", of a PF that is still there.
+[[nodiscard]] Event forgotten_event(PciAddress const& pf, Operation const& operation, Time at);
 // Stores how often a card's settings were tried, if that has changed: what never holds is not set
 // for ever.
 [[nodiscard]] Batch remembering(DesiredState const& desired, FirmwareCard const& card,
