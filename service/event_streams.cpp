@@ -143,14 +143,9 @@ void EventStreams::limit(EventStreamLimits const& limits) const {
 Result<http::Response> EventStreams::open(Call const& call, EventFilter filter,
                                           std::optional<std::uint64_t> after) const {
     VFMGR_CHECK(impl_->make_room(call.who.name));
-    auto const& presence = call.request.presence;
-    auto const reader = std::make_shared<Reader>(Reader{impl_->so_far++,
-                                                        call.who.name,
-                                                        call.request.peer,
-                                                        presence,
-                                                        {call.who.name, {}},
-                                                        EventReader(std::move(filter), after)});
-    if (presence) reader->client.gone = {presence, &presence->gone};
+    auto const reader = std::make_shared<Reader>(
+        Reader{impl_->so_far++, call.who.name, call.request.peer, call.request.presence,
+               client_of(call), EventReader(std::move(filter), after)});
     impl_->readers.push_back(reader);
     auto const stream = std::make_shared<http::Stream>();
     stream->next = [impl = impl_, reader](http::Stream::Due due) {

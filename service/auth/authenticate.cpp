@@ -5,7 +5,6 @@
 #include <grp.h>
 
 #include <algorithm>
-#include <span>
 
 #include "api/os/random.hpp"
 #include "vfmgr/proof/random_payload.hpp"
@@ -149,7 +148,7 @@ NewToken make_token() {
 }
 
 std::string token_sha256(std::string_view secret) {
-    return verify::digest_hex("", std::as_bytes(std::span(secret)));
+    return verify::digest_hex(secret);
 }
 
 Result<Principal> authenticate(http::Peer const& peer,

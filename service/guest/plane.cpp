@@ -46,7 +46,7 @@ std::uint64_t revision_of(GuestConfig const& config) {
     auto without = config;
     without.revision = 0;
     auto const text = nlohmann::json(without).dump();
-    auto const digest = verify::digest_hex("", std::as_bytes(std::span(text)));
+    auto const digest = verify::digest_hex(text);
     std::uint64_t revision = 0;
     std::from_chars(digest.data(), digest.data() + 13, revision, 16);
     return revision | 1;

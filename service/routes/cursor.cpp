@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <limits>
-#include <span>
 
 #include "api/types/text.hpp"
 #include "vfmgr/proof/random_payload.hpp"
@@ -21,7 +20,7 @@ constexpr auto begin_again = "leave out cursor: the list then begins again";
 
 std::string checksum_of(std::string_view list, std::string_view key) {
     auto const text = fmt::format("{}\n{}\n{}", form, list, key);
-    return verify::digest_hex("", std::as_bytes(std::span(text))).substr(0, checksum_digits);
+    return verify::digest_hex(text).substr(0, checksum_digits);
 }
 
 std::string hex_of(std::string_view bytes) {

@@ -80,6 +80,9 @@ void handle(Engine& engine, Route const& route, Call const& call, http::Respond 
 // if its certificate was verified but has no role.
 [[nodiscard]] std::string stranger_name(http::Peer const& peer);
 
+// Who asks for the call, and whether its connection is still there.
+[[nodiscard]] Client client_of(Call const& call);
+
 // --- what handlers parse and answer with ---------------------------------------------------
 
 using http::json_response;

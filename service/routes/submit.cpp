@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <span>
 
 #include "api/types/json.hpp"
 #include "service/routes/conditions.hpp"
@@ -19,13 +18,13 @@ std::string hash_of(http::Request const& request) {
     for (auto const& [name, value] : request.query)
         text += fmt::format("{}:{}={}:{}\n", name.size(), name, value.size(), value);
     text += "\n" + request.body;
-    return verify::digest_hex("", std::as_bytes(std::span(text)));
+    return verify::digest_hex(text);
 }
 
 // SHA-256 of the plan's JSON without blanks, members by name: of `plan` as a dry run shows it.
 std::string digest_of(Plan const& plan) {
     auto const text = to_json_text(plan);
-    return verify::digest_hex("", std::as_bytes(std::span(text)));
+    return verify::digest_hex(text);
 }
 
 Result<Intent> intent_of(Call const& call) {
@@ -43,12 +42,6 @@ Result<Intent> intent_of(Call const& call) {
     intent.idempotency_key = call.who.name + " " + key->second;
     intent.request_hash = hash_of(call.request);
     return intent;
-}
-
-Client client_of(Call const& call) {
-    auto const& presence = call.request.presence;
-    if (!presence) return {call.who.name, {}};
-    return {call.who.name, {presence, &presence->gone}};
 }
 
 // A plan to replace a spec is valid for one revision of it, which the ETag names.
@@ -89,6 +82,12 @@ void submit(Engine& engine, Call const& call, Change const& change, Answered con
 }
 
 }  // namespace
+
+Client client_of(Call const& call) {
+    auto const& presence = call.request.presence;
+    if (!presence) return {call.who.name, {}};
+    return {call.who.name, {presence, &presence->gone}};
+}
 
 void handle(Engine& engine, Route const& route, Call const& call, http::Respond respond) {
     Answered const answer = [call, respond](Result<http::Response> response) {

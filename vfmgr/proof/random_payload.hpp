@@ -15,6 +15,10 @@ namespace vfmgr::verify {
 
 // Lower-case hex of SHA-256(nonce || bytes): an earlier run's digest is useless in this one.
 [[nodiscard]] std::string digest_hex(std::string_view nonce, std::span<std::byte const> bytes);
+// Lower-case hex of SHA-256(text).
+[[nodiscard]] inline std::string digest_hex(std::string_view text) {
+    return digest_hex("", std::as_bytes(std::span(text)));
+}
 
 // ChaCha as in RFC 8439, but with 8 rounds instead of 20, which lets a GPU check a payload as fast
 // as it reads its memory. No known attack distinguishes the stream of 8 rounds from random bytes,
