@@ -15,8 +15,8 @@ struct RecentLimits {
 };
 
 struct EventStreamLimits {
-    // Of all principals. When all are taken, a principal with fewer streams than another gets the
-    // place of one of the other's.
+    // All principals share them. When all are taken, a principal with fewer streams than another
+    // gets the place of one of the other's.
     std::size_t streams_max = 1024;
     std::size_t streams_per_peer_max = 128;  // by the principal's name
     RecentLimits recent{};

@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 
 constexpr auto silence_max = 45s;  // three heartbeats
 constexpr auto pause_max = 30s;
-// Of a table whose later rows are not known yet.
+// The stream has no end, so columns get their widths before their cells are known.
 constexpr std::pair<std::string_view, std::size_t> widths[] = {
     {"EVENT", 7}, {"AT", 24}, {"KIND", 20}, {"PF", 12}, {"VF", 3}, {"VM", 12}, {"ATTACHMENT", 10}};
 

@@ -104,7 +104,7 @@ class EnginePart {
 [[nodiscard]] std::string what_was_done(Operation const& operation);
 [[nodiscard]] Event event_of(EventKind kind, Attachment const& attachment,
                              Operation const* operation, std::string detail, Time at);
-// Of the PF itself, caused by the operation.
+// Returns an event that is about the PF itself; the operation caused it.
 [[nodiscard]] Event event_of(EventKind kind, PciAddress const& pf, Operation const& operation,
                              std::string detail, Time at);
 

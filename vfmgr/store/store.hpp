@@ -179,7 +179,8 @@ class Store {
     // 100 are kept for each attachment.
     [[nodiscard]] Result<Rows<Verification>> verifications(std::string const& attachment,
                                                            RowRange const& range);
-    // Of every attachment that the VF had, or of the one that is named; 200 are kept for each VF.
+    // Returns the runs of every attachment that the VF had, or only those of the one that is named;
+    // 200 are kept for each VF.
     [[nodiscard]] Result<Rows<Verification>> verifications(VfId const& vf, RowRange const& range,
                                                            std::string const& attachment = {});
 
