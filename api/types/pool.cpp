@@ -41,7 +41,7 @@ Result<PfVfs> PfVfs::parse(std::string_view text) {
 }
 
 std::string to_string(PfVfs const& vfs) {
-    auto const pf = to_string(vfs.pf);
+    auto pf = to_string(vfs.pf);
     if (vfs.first == 0 && vfs.last == UINT16_MAX) return pf;
     if (vfs.first == vfs.last) return fmt::format("{}/{}", pf, vfs.first);
     return fmt::format("{}/{}-{}", pf, vfs.first, vfs.last);

@@ -25,9 +25,9 @@ std::tuple<CLI::App*, Arguments&...> add_command(CLI::App& parent, Session& sess
     auto const all = std::make_shared<std::tuple<Arguments...>>(std::move(absent)...);
     command->callback([&session, run, all] {
         session.run = [&session, run, all] {
-            auto const done = std::apply(
+            auto done = std::apply(
                 [&](auto const&... each) { return run(session.options, each...); }, *all);
-            if constexpr (std::is_same_v<decltype(done), Result<int> const>)
+            if constexpr (std::is_same_v<decltype(done), Result<int>>)
                 return done;
             else
                 return done.map([] { return static_cast<int>(Exit::done); });

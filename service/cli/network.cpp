@@ -135,13 +135,12 @@ void add_network_set(CLI::App& network, Session& session) {
             ->add_option("-f,--file", arguments.file,
                          "read the whole network as JSON from FILE; - for standard input")
             ->type_name("FILE");
-    auto const add = [&, command = command](char const* option, std::string& into,
-                                            char const* help) {
-        return command->add_option(option, into, help)->excludes(file);
+    auto const add = [&, set = command](char const* option, std::string& into, char const* help) {
+        return set->add_option(option, into, help)->excludes(file);
     };
-    auto const add_all = [&, command = command](char const* option, std::vector<std::string>& into,
-                                                char const* help) {
-        return command->add_option(option, into, help)->excludes(file)->expected(1)->take_all();
+    auto const add_all = [&, set = command](char const* option, std::vector<std::string>& into,
+                                            char const* help) {
+        return set->add_option(option, into, help)->excludes(file)->expected(1)->take_all();
     };
     auto& edit = arguments.edit;
     add("--prefix", edit.prefix, "subnet, such as 192.168.100.0/24");

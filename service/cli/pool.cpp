@@ -46,7 +46,7 @@ std::string selectors_text(PoolSelectors const& select) {
     add("numa", select.numa_nodes);
     add("link", select.link_layers);
     add("root", select.pcie_roots);
-    for (auto const& [key, value] : select.labels) all.push_back(key + "=" + value);
+    for (auto const& [key, value] : select.labels) all.push_back(fmt::format("{}={}", key, value));
     if (select.rdma) all.push_back(fmt::format("rdma={}", cell(select.rdma)));
     return all.empty() ? "all" : cell(all);
 }
@@ -175,12 +175,11 @@ void add_pool_set(CLI::App& pool, Session& session) {
             ->add_option("-f,--file", arguments.file,
                          "read the whole pool as JSON from FILE; - for standard input")
             ->type_name("FILE");
-    auto const add = [file, command = command](char const* option, auto& into, char const* help) {
-        return command->add_option(option, into, help)->excludes(file);
+    auto const add = [file, set = command](char const* option, auto& into, char const* help) {
+        return set->add_option(option, into, help)->excludes(file);
     };
-    auto const add_all = [file, command = command](char const* option, auto& into,
-                                                   char const* help) {
-        return command->add_option(option, into, help)->excludes(file)->expected(1)->take_all();
+    auto const add_all = [file, set = command](char const* option, auto& into, char const* help) {
+        return set->add_option(option, into, help)->excludes(file)->expected(1)->take_all();
     };
     add_all("--pf", arguments.pfs, "a PF, or some of its VFs: enp1s0, 0000:01:00.0/0-3");
     add_all("--driver", arguments.drivers, "the PF's driver");

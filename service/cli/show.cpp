@@ -186,7 +186,8 @@ Table step_table(PlanView const& plan) {
 std::string labels_text(std::optional<PfSpec> const& spec) {
     std::vector<std::string> all;
     if (spec)
-        for (auto const& [key, value] : spec->labels) all.push_back(key + "=" + value);
+        for (auto const& [key, value] : spec->labels)
+            all.push_back(fmt::format("{}={}", key, value));
     return cell(all);
 }
 
