@@ -12,6 +12,14 @@ void fields(F& f, V& step) {
     f.defaulted("remarks", step.remarks);
 }
 
+template <class F, Of<Span> V>
+void fields(F& f, V& span) {
+    f.value("kind", span.kind);
+    f.value("what", span.what);
+    f.value("began_us", span.began_us);
+    f.value("took_us", span.took_us);
+}
+
 template <class F, Of<Operation> V>
 void fields(F& f, V& operation) {
     f.value("id", operation.id);
@@ -25,6 +33,7 @@ void fields(F& f, V& operation) {
     f.defaulted("request_id", operation.request_id);
     f.value("created_at", operation.created_at);
     f.nullable("finished_at", operation.finished_at);
+    f.defaulted("spans", operation.spans);
 }
 
 template <class F, Of<PlannedStep> V>

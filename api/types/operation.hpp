@@ -44,6 +44,18 @@ struct OperationStep {
     bool operator==(OperationStep const&) const = default;
 };
 
+// What a part of an operation's time was spent on: waiting for others, for the store, or for the
+// VM's report; observing the host; planning; a step, or its undo.
+enum class SpanKind { claim, observe, plan, commit, step, undo, guest };
+
+struct Span {
+    SpanKind kind = SpanKind::step;
+    std::string what;           // "PF 0000:01:00.0", or the step's sentence
+    std::int64_t began_us = 0;  // since the operation was accepted
+    std::int64_t took_us = 0;
+    bool operator==(Span const&) const = default;
+};
+
 struct Operation {
     std::string id;
     OperationKind kind = OperationKind::configure_pf;
@@ -56,6 +68,8 @@ struct Operation {
     std::string request_id{};                // id of the request that started it; may be empty
     Time created_at{};
     std::optional<Time> finished_at;
+    // In the order of time; what is missing was spent on other code. Empty until it has ended.
+    std::vector<Span> spans{};
     bool operator==(Operation const&) const = default;
 };
 

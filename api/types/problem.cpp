@@ -39,6 +39,7 @@ constexpr std::array rows = {
     Row{Problem::hypervisor_refused, "Hypervisor refused", 502, Exit::failed},
     Row{Problem::guest_refused, "Guest refused or verification failed", 502, Exit::failed},
     Row{Problem::timed_out, "Timed out", 504, Exit::timed_out},
+    Row{Problem::cancelled, "Cancelled", 409, Exit::failed},
     Row{Problem::unavailable, "Not available now", 503, Exit::unreachable},
     Row{Problem::pf_stuck, "PF is stuck in the kernel", 503, Exit::refused},
     Row{Problem::pci_busy, "PCI subsystem is busy", 503, Exit::refused},

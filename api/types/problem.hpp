@@ -36,6 +36,7 @@ enum class Problem {
     hypervisor_refused,  // libvirt or QEMU answered with an error
     guest_refused,       // the guest reported failure, or verification failed
     timed_out,           // no answer within the deadline
+    cancelled,           // a client cancelled the operation
     unavailable,         // temporarily: read-only store, libvirt down
     pf_stuck,            // a kernel call for this PF hangs
     pci_busy,            // a hanging PF blocks creating and removing VFs on this host

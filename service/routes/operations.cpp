@@ -18,8 +18,7 @@ Result<Query<http::Response>> show_operation(Engine& engine, Call const& call) {
     return engine.operation(id, std::chrono::seconds(wait))
         .then([id](std::optional<Operation> const& operation) -> Result<http::Response> {
             if (operation) return json_response(200, *operation);
-            return fail(Problem::not_found, fmt::format("there is no operation {}", id),
-                        "operations are kept for 30 days; GET /v1/operations lists them");
+            return fail(no_such_operation(id));
         });
 }
 
@@ -30,7 +29,19 @@ Result<Query<http::Response>> list_operations(Engine& engine, Call const& call) 
     VFMGR_TRY(auto const attachment, text_filter(call, "attachment"));
     if (!attachment.empty()) filter.subject = "/v1/attachments/" + attachment;
     VFMGR_TRY(auto const range, range_of(call));
-    return page_of_rows(call, engine.operations(std::move(filter), range));
+    auto const without_spans = [](Rows<Operation> rows) -> Result<Rows<Operation>> {
+        for (auto& operation : rows.items) operation.spans.clear();  // hundreds of each, perhaps
+        return rows;
+    };
+    return page_of_rows(call, engine.operations(std::move(filter), range).then(without_spans));
+}
+
+Query<http::Response> cancel_operation(Engine& engine, Call const& call) {
+    auto const only_of = call.who.role == Role::admin ? std::nullopt : std::optional(call.who.name);
+    return engine.cancel(call.ids.at("id"), only_of)
+        .then([](Operation const& operation) -> Result<http::Response> {
+            return json_response(202, operation);
+        });
 }
 
 }  // namespace
@@ -45,6 +56,8 @@ std::vector<Route> operation_routes(Engine& engine) {
          Role::viewer,
          [&engine](Call const& call, Snapshot const&) { return show_operation(engine, call); },
          {"wait"}},
+        {"POST", "/v1/operations/{id}/cancel", Role::operator_,
+         [&engine](Call const& call, Snapshot const&) { return cancel_operation(engine, call); }},
     };
 }
 

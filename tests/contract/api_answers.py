@@ -11,6 +11,7 @@ from event_answers import EventAnswers
 from live_daemon import until
 from network_answers import (NETWORK, NETWORK_RULES, PF, POOL, SPARE, NetworkAnswers,
                              set_up_networks)
+from operation_answers import OperationAnswers
 
 CARD = "0000:03:00.0"
 LOOSE, ELSEWHERE = "0000:04:00.0", "0000:05:00.0"  # a PF that is removed, and inserted there
@@ -80,7 +81,7 @@ def set_up(daemon):
     daemon.do("PUT", f"/v1/pfs/{PF}/spec", SPEC)
 
 
-class Api(NetworkAnswers, DesiredAnswers, EventAnswers):
+class Api(NetworkAnswers, DesiredAnswers, EventAnswers, OperationAnswers):
     def __init__(self, asker, daemon):
         self.asker, self.daemon, self.who = asker, daemon, {}
         self.operations = asker.document.operations

@@ -46,8 +46,8 @@ PRINTS = {"pf list": [], "pf show": ["enp1s0"], "pf set": [PF, "--num-vfs", "4"]
           "context list": [], "context show": []}
 SILENT = {"detach", "apply", "network remove", "pool remove", "reservation release",
           "pf forget", "pf gone", "pf confirm-gone", "pf rekey", "vf lift-quarantine",
-          "interop close", "token revoke", "rdma link add", "rdma link delete", "drained",
-          "support-bundle", "query", "context use"}
+          "interop close", "op cancel", "token revoke", "rdma link add", "rdma link delete",
+          "drained", "support-bundle", "query", "context use"}
 SHOWN = [command for command, words in PRINTS.items() if words is not None]
 # Its rows have no names that another command accepts.
 NAMELESS = {"token create", "identities show", "identities set"}

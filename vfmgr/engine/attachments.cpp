@@ -10,6 +10,7 @@
 #include "vfmgr/engine/identities.hpp"
 #include "vfmgr/engine/state.hpp"
 #include "vfmgr/engine/stored.hpp"
+#include "vfmgr/engine/timing.hpp"
 #include "vfmgr/plan/links.hpp"
 
 namespace vfmgr {
@@ -86,9 +87,10 @@ Result<PciAddress> Attachments::pf_for(std::string const& id, AttachmentSpec con
 Result<std::optional<AttachmentPlan>> Attachments::begin_attachment(Operation& operation,
                                                                     std::string const& id,
                                                                     AttachmentSpec const& spec,
-                                                                    PciAddress const& claimed) {
+                                                                    PciAddress const& claimed,
+                                                                    HostView const& host) {
     using Begun = Result<std::optional<AttachmentPlan>>;
-    VFMGR_TRY(HostView host, observe_for(seams(), claimed));
+    auto const span = timed(SpanKind::plan, "plan, and store the attachment");
     return seams().control.wait([&](Control::State& state) -> Begun {
         tidy_reservations(state, seams().clock.now());
         VFMGR_TRY(std::string const seed, state.store.host_seed());
@@ -119,9 +121,10 @@ Result<Attachments::Begun> Attachments::begin(Operation& operation, std::string 
     auto const* const vm = find_vm(*admitted.host, spec.vm);
     for (int tries = 0; tries < tries_max; ++tries) {
         VFMGR_TRY(auto const pf, pf_for(id, spec));
-        auto claim = operations_.claims().take(keys(pf, vm ? vm->uuid : spec.vm));
-        VFMGR_TRY(auto planned, begin_attachment(operation, id, spec, pf));
-        if (planned) return Begun{std::move(claim), std::move(*planned)};
+        VFMGR_TRY(auto claim, operations_.claim(operation, keys(pf, vm ? vm->uuid : spec.vm)));
+        VFMGR_TRY(HostView host, observe_for(seams(), pf));
+        VFMGR_TRY(auto planned, begin_attachment(operation, id, spec, pf, host));
+        if (planned) return Begun{std::move(claim), std::move(*planned), std::move(host)};
     }
     return fail(
         Problem::conflict,
@@ -142,7 +145,7 @@ void Attachments::attach(Operation& operation, std::string const& id,
         // Waits for the guest without the claims: other operations may use the PF meanwhile.
         to_prove = !steps.empty() && as<AwaitVerification>(steps.back());
         if (to_prove) steps.pop_back();
-        auto const done = execute(seams(), operation, planned.plan, OnFailure::undo);
+        auto const done = execute(seams(), operation, planned.plan, OnFailure::undo, &begun->host);
         if (!done && done.error().residue.empty()) {
             auto batch = without(attachment);
             batch.save_events.push_back(event_of(EventKind::attach_failed, attachment, &operation,
@@ -200,14 +203,15 @@ Result<void> Attachments::perform_detach(Operation& operation, Attachment const&
         return batch;
     };
     if (!operations_.commit_at_last(begin)) return fail(vfmgrd_stops());
-    auto const done = execute(seams(), operation, plan, OnFailure::stop);
+    auto done = execute(seams(), operation, plan, OnFailure::stop, &host);
     Batch end;
     Result<void> outcome;
     bool keeps_it = false;
     if (done) {
         notes.reset_done_at = done->reset_done_at;
         notes.counters = done->counters;
-        auto const [residue, certificate] = observe_detached(attachment, notes);
+        auto const [residue, certificate] =
+            observe_detached(attachment, notes, std::move(done->left));
         operation.certificate = certificate;
         end = residue.empty() ? without(attachment) : quarantined(attachment, "not clean", residue);
         if (residue.empty()) {
@@ -240,9 +244,10 @@ Result<void> Attachments::perform_detach(Operation& operation, Attachment const&
 }
 
 // All steps reported success: observes on the host what they achieved.
-DetachOutcome Attachments::observe_detached(Attachment const& attachment,
-                                            DetachNotes const& notes) const {
-    auto after = observe_kernel(seams(), attachment.vf.pf);
+DetachOutcome Attachments::observe_detached(Attachment const& attachment, DetachNotes const& notes,
+                                            KernelView left) const {
+    auto after = left.pfs.contains(attachment.vf.pf) ? Result<KernelView>(std::move(left))
+                                                     : observe_kernel(seams(), attachment.vf.pf);
     if (!after) return {{"the VF can't be read: " + after.error().detail}, {}};
     return detach_outcome(HostView{std::move(*after), {}}, attachment, notes);
 }

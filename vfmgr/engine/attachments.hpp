@@ -43,6 +43,7 @@ class Attachments : public EnginePart {
     struct Begun {
         Held claim;
         AttachmentPlan planned;
+        HostView host;  // that it was planned from
     };
     [[nodiscard]] Result<Begun> begin(Operation& operation, std::string const& id,
                                       AttachmentSpec const& spec);
@@ -50,10 +51,11 @@ class Attachments : public EnginePart {
     [[nodiscard]] Result<std::optional<AttachmentPlan>> begin_attachment(Operation& operation,
                                                                          std::string const& id,
                                                                          AttachmentSpec const& spec,
-                                                                         PciAddress const& claimed);
+                                                                         PciAddress const& claimed,
+                                                                         HostView const& host);
     [[nodiscard]] Result<void> detach_held(Operation& operation, Attachment const& attached);
     [[nodiscard]] DetachOutcome observe_detached(Attachment const& attachment,
-                                                 DetachNotes const& notes) const;
+                                                 DetachNotes const& notes, KernelView left) const;
     [[nodiscard]] Result<std::optional<RemoteEnd>> remote_end(Verify const& request) const;
 
     Runs& runs_;

@@ -4,8 +4,11 @@
 #include "vfmgr/engine/claims.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+
+#include "vfmgr/engine/timing.hpp"
 
 namespace vfmgr {
 namespace {
@@ -18,6 +21,12 @@ struct KeyText {
     std::string operator()(NetdevKey const& netdev) const { return "netdev " + netdev.ifname; }
 };
 
+std::string sentence(ClaimKeys const& keys) {
+    std::vector<std::string> names;
+    for (auto const& key : keys) names.push_back(to_string(key));
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
 }  // namespace
 
 std::string to_string(ClaimKey const& key) {
@@ -25,15 +34,29 @@ std::string to_string(ClaimKey const& key) {
 }
 
 Held Claims::take(ClaimKeys keys) {
+    return *take(std::move(keys), [] { return false; });
+}
+
+std::optional<Held> Claims::take(ClaimKeys keys, std::function<bool()> const& give_up) {
+    auto const span = timed(SpanKind::claim, sentence(keys));
     std::unique_lock lock(mutex_);
+    bool given_up = false;
     freed_.wait(lock, [&] {
-        return std::none_of(keys.begin(), keys.end(),
-                            [&](ClaimKey const& key) { return taken_.contains(key); });
+        given_up = give_up();
+        return given_up || std::ranges::none_of(
+                               keys, [&](ClaimKey const& key) { return taken_.contains(key); });
     });
+    if (given_up) return std::nullopt;
     taken_.insert(keys.begin(), keys.end());
     meanwhile_.insert(keys.begin(), keys.end());
     lock.unlock();  // if there is no memory, held() frees the keys at once
     return held([this, keys = std::move(keys)] { free(keys); });
+}
+
+void Claims::look_again() {
+    // Under the lock: a thread that has just asked `give_up` must not miss this.
+    std::lock_guard const lock(mutex_);
+    freed_.notify_all();
 }
 
 void Claims::observation_begins() {
@@ -102,6 +125,30 @@ void Places::resume(std::string const& operation) {
 void Places::leave(std::string const& operation) {
     std::lock_guard const lock(mutex_);
     taken_.erase(operation);
+}
+
+void Cancellations::begin(std::string const& operation) {
+    std::lock_guard const lock(mutex_);
+    underway_.emplace(operation, false);
+}
+
+void Cancellations::end(std::string const& operation) {
+    std::lock_guard const lock(mutex_);
+    underway_.erase(operation);
+}
+
+bool Cancellations::request(std::string const& operation) {
+    std::lock_guard const lock(mutex_);
+    auto const found = underway_.find(operation);
+    if (found == underway_.end()) return false;
+    found->second = true;
+    return true;
+}
+
+bool Cancellations::requested(std::string const& operation) const {
+    std::lock_guard const lock(mutex_);
+    auto const found = underway_.find(operation);
+    return found != underway_.end() && found->second;
 }
 
 Held StepGate::enter() {

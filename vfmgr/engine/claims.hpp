@@ -51,6 +51,10 @@ class Claims {
     // Takes all keys at once: no thread waits while it holds some. What holds them must not outlive
     // this object.
     [[nodiscard]] Held take(ClaimKeys keys);
+    // The same; nullopt: `give_up` returned true first. It is asked at once, whenever keys become
+    // free, and after look_again().
+    [[nodiscard]] std::optional<Held> take(ClaimKeys keys, std::function<bool()> const& give_up);
+    void look_again();
     // For the observer: a key that was claimed at any time since the observation began may have
     // been observed half done.
     void observation_begins();
@@ -152,6 +156,20 @@ class FairQueue {
     std::map<std::string, std::deque<Task>> waiting_;
     std::deque<std::string> turns_;  // clients with tasks, the next first
     std::size_t count_ = 0;
+};
+
+// Clients' requests to cancel operations. An operation looks where it can stop. Any thread.
+
+class Cancellations {
+  public:
+    void begin(std::string const& operation);  // it can be cancelled from now on
+    void end(std::string const& operation);
+    bool request(std::string const& operation);  // false: it has ended, or was never begun
+    [[nodiscard]] bool requested(std::string const& operation) const;
+
+  private:
+    mutable std::mutex mutex_;
+    std::map<std::string, bool> underway_;  // whether it is to stop; mutex_
 };
 
 // Makes a stop fall between two kernel steps, never inside one. Owned by the engine; any thread.

@@ -101,7 +101,8 @@ Result<Batch> Documents::perform(Operation& operation, ReplaceDesired const& com
 // when the end is stored.
 void Documents::apply(Operation& operation, ReplaceDesired const& command,
                       IfMatch const& if_match) {
-    auto const claim = operations_.claims().take(claims_of(seams().control.snapshot(), command));
+    auto const claim = operations_.claim(operation, claims_of(seams().control.snapshot(), command));
+    if (!claim) return operations_.finish(operation, fail(claim.error()), {});
     auto const revision = operations_.next_revision();
     auto const claimed = perform(operation, command, if_match, revision);
     if (!claimed) return operations_.finish(operation, fail(claimed.error()), {});

@@ -58,6 +58,9 @@ class Engine {
     // Answered when the operation has ended, or as it is after `wait`. nullopt: there is none.
     [[nodiscard]] Query<std::optional<Operation>> operation(std::string id,
                                                             std::chrono::seconds wait);
+    // Cancels a running operation, and answers with it as it is: it ends as soon as it can stop.
+    // `only_of`: another's is forbidden.
+    [[nodiscard]] Query<Operation> cancel(std::string id, std::optional<std::string> only_of);
     // All rows are newest first; see Store for what is kept. Those of a VF that neither exists nor
     // is known to have existed are not_found.
     [[nodiscard]] Query<Rows<Operation>> operations(OperationFilter filter, RowRange range);

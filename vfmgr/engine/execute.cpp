@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/engine/execute.hpp"
 #include "vfmgr/engine/state.hpp"
+#include "vfmgr/engine/timing.hpp"
 
 #include <fmt/format.h>
 
+#include <future>
 #include <ranges>
 #include <set>
 
@@ -36,13 +38,15 @@ Result<HostView> observe(Seams const& seams, Subject const& subject) {
     if (auto const* const part = std::get_if<KernelSubject>(&subject)) {
         VFMGR_TRY(view.kernel, observe_kernel(seams, *part));
     } else if (auto const* const vm = std::get_if<std::string>(&subject)) {
+        auto const span = timed(SpanKind::observe, "VM " + *vm);
         VFMGR_TRY(view.hypervisor, seams.hypervisor.observe(*vm));
         seams.control.publish(view.hypervisor, *vm, seams.clock.now());
     }
     return view;
 }
 
-Result<Observed> perform(Seams const& seams, Step const& step) {
+Result<Observed> perform(Seams const& seams, Step const& step, SpanKind kind = SpanKind::step) {
+    auto const span = timed(kind, sentence(step));
     auto const deadline = seams.clock.steady_now() + step_seconds_max(step);
     if (auto const* const kernel_step = std::get_if<KernelStep>(&step)) {
         auto const passage = seams.gate ? seams.gate->enter() : Held();
@@ -54,6 +58,7 @@ Result<Observed> perform(Seams const& seams, Step const& step) {
 }
 
 Result<void> commit(Seams const& seams, Operation const& operation, Batch& batch) {
+    auto const span = timed(SpanKind::commit, "journal");
     batch.save_operations.push_back(operation);
     return seams.control.wait([&](Control::State& state) { return state.commit(batch); });
 }
@@ -81,34 +86,50 @@ Result<void> write_state(Seams const& seams, Operation const& operation,
 
 // Writes what is about to happen, and its undo, to the journal before it happens.
 Result<JournalRecord> intend(Seams const& seams, Operation& operation, std::size_t index,
-                             Step const& step) {
-    VFMGR_TRY(HostView const before, observe(seams, subject_of(step)));
+                             Step const& step, HostView const* known) {
+    HostView observed;
+    if (!known) {
+        VFMGR_TRY(observed, observe(seams, subject_of(step)));
+    }
+    auto const& before = known ? *known : observed;
     operation.steps[index].state = StepState::intended;
     return write(
         seams, operation,
         {static_cast<std::uint32_t>(index), step, inverse(step, before), StepState::intended});
 }
 
+// `known` is what the step changes, if that was observed just now.
 Result<void> do_step(Seams const& seams, Operation& operation, std::size_t index, Step const& step,
-                     std::vector<JournalRecord>& records, ObservedOnTheWay& noted) {
-    VFMGR_TRY(JournalRecord record, intend(seams, operation, index, step));
+                     HostView const* known, std::vector<JournalRecord>& records,
+                     ObservedOnTheWay& noted) {
+    VFMGR_TRY(JournalRecord record, intend(seams, operation, index, step, known));
     records.push_back(std::move(record));
     auto observed = perform(seams, step);
     if (!observed) {
         operation.steps[index].state = StepState::failed;
         return fail(observed.error());
     }
-    if (as<ResetVf>(step)) noted = {seams.clock.now(), observed->counters};
+    if (as<ResetVf>(step)) {
+        noted.reset_done_at = seams.clock.now();
+        noted.counters = observed->counters;
+    }
     records.back().state = StepState::done;
     operation.steps[index].state = StepState::done;
     operation.steps[index].remarks = std::move(observed->remarks);
-    // The step is done, whether that can be written or not: the next step's intention reports a
-    // full disk, and recovery treats a step that was only intended as one that may have happened.
-    static_cast<void>(write_state(seams, operation, records.back()).has_value());
+    // That it is done is stored with the next step's intention, or with the end: recovery treats a
+    // step that was only intended as one that may have happened.
     return {};
 }
 
 }  // namespace
+
+bool is_cancelled(Seams const& seams, std::string const& operation) {
+    return seams.cancellations && seams.cancellations->requested(operation);
+}
+
+Error cancelled() {
+    return {Problem::cancelled, "the operation was cancelled", "begin it again if it is needed"};
+}
 
 std::vector<OperationStep> planned_steps(Plan const& plan) {
     std::vector<OperationStep> steps;
@@ -117,6 +138,7 @@ std::vector<OperationStep> planned_steps(Plan const& plan) {
 }
 
 Result<KernelView> observe_kernel(Seams const& seams, KernelScope const& scope) {
+    auto const span = timed(SpanKind::observe, scope ? to_string(*scope) : "all PFs");
     auto const began = seams.clock.now();
     VFMGR_TRY(KernelView observed, seams.kernel.observe(scope));
     seams.control.publish(observed, scope, {began, seams.clock.now()});
@@ -126,9 +148,14 @@ Result<KernelView> observe_kernel(Seams const& seams, KernelScope const& scope) 
 // Returns what this operation read itself, not the published view: a slower full observation that
 // began earlier may have published older values meanwhile.
 Result<HostView> observe_for(Seams const& seams, KernelScope const& scope) {
-    VFMGR_TRY(KernelView observed, observe_kernel(seams, scope));
+    // Both at once: libvirtd and the PF's worker are processes of their own. Without another thread
+    // libvirt is asked when the kernel has answered.
     auto const began = seams.clock.now();
-    auto hypervisor = seams.hypervisor.observe(std::nullopt);
+    auto asked = std::async(std::launch::async | std::launch::deferred,
+                            [&] { return seams.hypervisor.observe(std::nullopt); });
+    VFMGR_TRY(KernelView observed, observe_kernel(seams, scope));
+    auto const span = timed(SpanKind::observe, "all VMs");
+    auto hypervisor = asked.get();
     if (!hypervisor) {
         // If libvirt could not be queried, every VF counts as in use: the view is stale, and plans
         // that need to know refuse.
@@ -160,7 +187,7 @@ std::vector<std::string> undo(Seams const& seams, Operation& operation,
         if (record->state == StepState::undone) continue;
         bool all = true;
         for (auto const& step : record->undo) {
-            auto const back = perform(seams, step);
+            auto const back = perform(seams, step, SpanKind::undo);
             if (back) continue;
             all = false;
             residue.push_back(could_not(step, back.error()));
@@ -183,7 +210,7 @@ std::vector<std::string> restore_values(Seams const& seams,
     for (auto const& record : std::views::reverse(records))
         for (auto const& step : record.undo) {
             if (!as<SetPciValues>(step)) continue;
-            if (auto const back = perform(seams, step); !back)
+            if (auto const back = perform(seams, step, SpanKind::undo); !back)
                 residue.push_back(could_not(step, back.error()));
         }
     return residue;
@@ -193,21 +220,32 @@ namespace {
 
 // Publishes what the operation left before it is marked as ended, so a client that queries
 // afterwards gets it. A part that can't be observed stays published as it was, with its time.
-void publish_end(Seams const& seams, Plan const& plan) {
+// Returns the PFs that were observed.
+KernelView publish_end(Seams const& seams, Plan const& plan) {
     std::set<Subject> subjects;
     for (auto const& step : plan.steps) subjects.insert(subject_of(step));
-    for (auto const& subject : subjects) static_cast<void>(observe(seams, subject).has_value());
+    KernelView left;
+    for (auto const& subject : subjects)
+        if (auto observed = observe(seams, subject)) left.pfs.merge(observed->kernel.pfs);
+    return left;
 }
 
 }  // namespace
 
 tl::expected<ObservedOnTheWay, Failure> execute(Seams const& seams, Operation& operation,
-                                                Plan const& plan, OnFailure on_failure) {
+                                                Plan const& plan, OnFailure on_failure,
+                                                HostView const* planned_from) {
     std::vector<JournalRecord> records;
     ObservedOnTheWay observed;
     std::optional<Failure> first;
+    auto const stops = [&] {
+        return on_failure == OnFailure::undo && is_cancelled(seams, operation.id);
+    };
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-        auto done = do_step(seams, operation, i, plan.steps[i], records, observed);
+        auto done = stops() ? Result<void>(fail(cancelled()))
+                            : do_step(seams, operation, i, plan.steps[i],
+                                      i == 0 ? planned_from : nullptr, records, observed);
+        if (done && stops()) done = fail(cancelled());
         if (done) continue;
         if (on_failure == OnFailure::go_on) {
             if (!first) first = Failure{done.error(), plan.steps[i], {}};
@@ -220,10 +258,10 @@ tl::expected<ObservedOnTheWay, Failure> execute(Seams const& seams, Operation& o
             failure.residue = undo(seams, operation, std::move(records));
         else if (records.size() == i + 1)
             failure.residue = restore_values(seams, {records.back()});
-        publish_end(seams, plan);
+        static_cast<void>(publish_end(seams, plan));
         return tl::unexpected(std::move(failure));
     }
-    publish_end(seams, plan);
+    observed.left = publish_end(seams, plan);
     if (first) return tl::unexpected(std::move(*first));
     return observed;
 }

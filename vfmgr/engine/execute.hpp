@@ -22,12 +22,13 @@ struct Seams {
     Hypervisor& hypervisor;
     Control& control;
     Clock& clock;
-    StepGate* gate = nullptr;  // absent: nothing stops between two steps
+    StepGate* gate = nullptr;                      // absent: nothing stops between two steps
+    Cancellations const* cancellations = nullptr;  // absent: no operation can be cancelled
 };
 
-// undo: restore everything that was changed. stop: leave it, except for what the failed step
-// changes only while it runs; the caller goes on from the observed state. go_on: do the remaining
-// steps, which do not need the failed one.
+// undo: restore everything that was changed, also when a client cancels it. stop: leave it, except
+// for what the failed step changes only while it runs; the caller goes on from the observed state.
+// go_on: do the remaining steps, which do not need the failed one.
 enum class OnFailure { undo, stop, go_on };
 
 struct Failure {
@@ -37,17 +38,20 @@ struct Failure {
     std::vector<std::string> residue;
 };
 
-// Facts observed during the steps that can't be observed afterwards; absent: no VF was reset.
 struct ObservedOnTheWay {
+    // Can't be observed afterwards; absent: no VF was reset.
     std::optional<Time> reset_done_at;
     std::optional<VfCounters> counters;  // right before the reset, where the driver reports them
+    KernelView left;                     // the plan's PFs, as they are after its last step
 };
 
 // Keeps `operation` up to date, in the store as well, with each step's state and remarks.
+// `planned_from` has what the first step changes, observed under the operation's claims just now.
 [[nodiscard]] tl::expected<ObservedOnTheWay, Failure> execute(Seams const& seams,
                                                               Operation& operation,
                                                               Plan const& plan,
-                                                              OnFailure on_failure);
+                                                              OnFailure on_failure,
+                                                              HostView const* planned_from = {});
 
 // Performs the journal's undo steps, newest first. Returns the residue.
 [[nodiscard]] std::vector<std::string> undo(Seams const& seams, Operation& operation,
@@ -57,6 +61,10 @@ struct ObservedOnTheWay {
 // observed state. Returns the residue.
 [[nodiscard]] std::vector<std::string> restore_values(Seams const& seams,
                                                       std::vector<JournalRecord> const& records);
+
+// Whether a client has cancelled the operation. What ends for it has the error cancelled().
+[[nodiscard]] bool is_cancelled(Seams const& seams, std::string const& operation);
+[[nodiscard]] Error cancelled();
 
 // Observes and publishes a part of the kernel's state.
 [[nodiscard]] Result<KernelView> observe_kernel(Seams const& seams, KernelScope const& scope);

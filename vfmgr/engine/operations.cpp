@@ -8,13 +8,38 @@
 
 #include "api/os/random.hpp"
 #include "vfmgr/engine/state.hpp"
+#include "vfmgr/engine/timing.hpp"
 
 namespace vfmgr {
+namespace {
+
+// The others end what they have begun: a VF that is half detached is of no use to anybody.
+bool can_be_cancelled(OperationKind kind) {
+    switch (kind) {
+        case OperationKind::configure_pf:
+        case OperationKind::attach:
+        case OperationKind::verify:
+        case OperationKind::add_rdma_link:
+        case OperationKind::remove_rdma_link:
+        case OperationKind::apply:
+            return true;
+        case OperationKind::detach:
+        case OperationKind::restore:
+        case OperationKind::configure_firmware:
+        case OperationKind::end_gone_pf:
+        case OperationKind::confirm_gone_pf:
+        case OperationKind::rekey_pf:
+            return false;
+    }
+    return false;
+}
+
+}  // namespace
 
 Operations::Operations(Kernel& kernel, Hypervisor& hypervisor, Control& control, Clock& clock,
                        Hooks hooks)
     : hooks_(std::move(hooks)),
-      seams_{kernel, hypervisor, control, clock, &gate_},
+      seams_{kernel, hypervisor, control, clock, &gate_, &cancellations_},
       // Drift under a claim was not judged: now it can be.
       claims_([this] { hooks_.changed(); }) {}
 
@@ -30,12 +55,17 @@ Result<Operation> Operations::accept(Control::State& state, Operation operation,
         places_.leave(operation.id);
         return fail(written.error());
     }
-    auto const launched = spawn([this, operation, work = std::move(work)]() mutable {
+    if (can_be_cancelled(operation.kind)) cancellations_.begin(operation.id);
+    auto const accepted = seams_.clock.steady_now();
+    auto const launched = spawn([this, operation, accepted, work = std::move(work)]() mutable {
+        Stopwatch const stopwatch(seams_.clock, accepted);
         if (auto const what = exception_of([&] { work(operation); }))
             hooks_.cut_short(operation, *what);
+        cancellations_.end(operation.id);
         places_.leave(operation.id);
     });
     if (!launched) {
+        cancellations_.end(operation.id);
         places_.leave(operation.id);
         // The operation is recorded already, with its Idempotency-Key, so it records why it failed.
         operation.state = OperationState::failed;
@@ -70,10 +100,32 @@ Result<void> Operations::spawn(std::function<void()> work) {
                 "vfmgrd -p TasksMax");
 }
 
+Result<Held> Operations::claim(Operation const& operation, ClaimKeys keys) {
+    auto claim = claims_.take(std::move(keys), [&] { return is_cancelled(seams_, operation.id); });
+    if (!claim) return fail(cancelled());
+    return std::move(*claim);
+}
+
+Result<void> Operations::cancel(Control::State& state, Operation const& operation) {
+    auto const name = fmt::format("operation {} ({})", operation.id, enum_name(operation.kind));
+    if (finished(operation))
+        return fail(Problem::conflict, fmt::format("{} has ended", name), "no action is needed");
+    if (!can_be_cancelled(operation.kind))
+        return fail(Problem::conflict,
+                    fmt::format("{} can't be cancelled: what it has begun must be ended", name),
+                    fmt::format("wait for it: vfctl op wait {}", operation.id));
+    if (!cancellations_.request(operation.id))
+        return fail(Problem::conflict, fmt::format("{} is just ending", name),
+                    fmt::format("see how it ended: vfctl op show {}", operation.id));
+    claims_.look_again();
+    state.look_again();
+    return {};
+}
+
 void Operations::run(Operation& operation, ClaimKeys keys,
                      std::function<Result<Batch>()> const& work) {
-    auto const claim = claims_.take(std::move(keys));
-    auto outcome = work();
+    auto const claimed = claim(operation, std::move(keys));
+    auto outcome = claimed ? work() : fail(claimed.error());
     if (outcome) return finish(operation, {}, std::move(*outcome));
     finish(operation, fail(std::move(outcome.error())), {});
 }
@@ -95,6 +147,7 @@ void Operations::finish(Operation& operation, Result<void> const& outcome, Batch
 
 void Operations::finish(Operation& operation,
                         std::function<End(DesiredState const&)> const& decide) {
+    operation.spans = Stopwatch::spans();
     auto const ended = [&](DesiredState const& now) {
         auto [outcome, batch] = decide(now);
         operation.state = outcome ? OperationState::succeeded : OperationState::failed;
@@ -125,6 +178,7 @@ bool Operations::commit_at_last(Batch const& batch) {
 }
 
 bool Operations::commit_at_last(std::function<Batch(DesiredState const&)> const& make) {
+    auto const span = timed(SpanKind::commit, "end");
     auto const written = [&](Control::State& state) {
         return state.commit(make(state.desired())).has_value();
     };
@@ -161,6 +215,11 @@ void Operations::join() {
     gate_.open();
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return running_ == 0; });
+}
+
+Error no_such_operation(std::string const& id) {
+    return {Problem::not_found, fmt::format("there is no operation {}", id),
+            "operations are kept for 30 days; vfctl op list shows them"};
 }
 
 Operation new_operation(OperationKind kind, std::string subject, Time now) {

@@ -40,6 +40,11 @@ class Operations {
                                            PlaceRequest const& place = {});
     // Runs `work`, which throws nothing, on a thread of its own.
     [[nodiscard]] Result<void> spawn(std::function<void()> work);
+    // Waits for the keys; fails if the operation is cancelled before it has them.
+    [[nodiscard]] Result<Held> claim(Operation const& operation, ClaimKeys keys);
+    // Has the operation stop where nothing is left half done: before it has its claims, between two
+    // steps, which are then undone, or while it waits for a VM. On the control thread.
+    [[nodiscard]] Result<void> cancel(Control::State& state, Operation const& operation);
     // Ends the operation with the outcome of `work`, which runs under claims of `keys`. The Batch
     // is stored with its end.
     void run(Operation& operation, ClaimKeys keys, std::function<Result<Batch>()> const& work);
@@ -73,6 +78,7 @@ class Operations {
   private:
     Hooks const hooks_;
     StepGate gate_;
+    Cancellations cancellations_;
     Seams const seams_;
     Claims claims_;
     Places places_;
@@ -96,6 +102,7 @@ class EnginePart {
     Operations& operations_;
 };
 
+[[nodiscard]] Error no_such_operation(std::string const& id);
 [[nodiscard]] Operation new_operation(OperationKind kind, std::string subject, Time now);
 // "/v1/pfs/0000:01:00.0", "/v1/attachments/3f9c2b1d": subjects of operations.
 [[nodiscard]] std::string subject_of(PciAddress const& pf);

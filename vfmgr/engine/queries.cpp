@@ -70,6 +70,23 @@ Query<std::optional<Operation>> Engine::operation(std::string id, std::chrono::s
     });
 }
 
+Query<Operation> Engine::cancel(std::string id, std::optional<std::string> only_of) {
+    return in_turn(
+        *control_,
+        [this, id = std::move(id),
+         only_of = std::move(only_of)](Control::State& state) -> Result<Operation> {
+            VFMGR_TRY(auto const operation, state.store.operation(id));
+            if (!operation) return fail(no_such_operation(id));
+            if (only_of && operation->requested_by != *only_of)
+                return fail(
+                    Problem::forbidden,
+                    fmt::format("operation {} was requested by {}", id, operation->requested_by),
+                    "ask an admin to cancel it: operators cancel their own operations");
+            VFMGR_CHECK(operations_.cancel(state, *operation));
+            return *operation;
+        });
+}
+
 Query<Rows<Operation>> Engine::operations(OperationFilter filter, RowRange range) {
     return in_turn(*control_, [filter = std::move(filter), range](Control::State& state) {
         return state.store.operations(filter, range);

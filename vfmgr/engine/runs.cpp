@@ -8,6 +8,7 @@
 #include "api/os/random.hpp"
 #include "vfmgr/engine/runs.hpp"
 #include "vfmgr/engine/state.hpp"
+#include "vfmgr/engine/timing.hpp"
 #include "vfmgr/plan/choose.hpp"
 
 namespace vfmgr {
@@ -164,7 +165,7 @@ Result<void> Runs::prove(Operation& operation, Verify const& request,
         return attachment->second;
     });
     if (!started) return fail(started.error());
-    auto const report = await_report(id, run, request.timeout_seconds);
+    auto const report = await_report(operation.id, id, run, request.timeout_seconds);
     if (!report) {
         operation.steps.back().state = StepState::failed;
         return fail(report.error());
@@ -175,19 +176,26 @@ Result<void> Runs::prove(Operation& operation, Verify const& request,
     return {};
 }
 
-Result<Verification> Runs::await_report(std::string const& id, std::string const& run,
-                                        std::uint32_t timeout_seconds) {
+Result<Verification> Runs::await_report(std::string const& operation, std::string const& id,
+                                        std::string const& run, std::uint32_t timeout_seconds) {
+    auto const span = timed(SpanKind::guest, "the VM's report");
     auto answer = std::make_shared<std::promise<Result<Verification>>>();
     auto result = answer->get_future();
     seams().control.watch(
         seams().clock.steady_now() + std::chrono::seconds(timeout_seconds),
-        [this, answer, id, run, timeout_seconds](Control::State& state, Watch how) {
+        [this, answer, operation, id, run, timeout_seconds](Control::State& state, Watch how) {
             auto const attachment = state.desired().attachments.find(id);
             if (attachment == state.desired().attachments.end())
                 return answer->set_value(fail(no_such_attachment(id))), true;
             auto const& proved = attachment->second.verification;
             if (proved && proved->run == run) return answer->set_value(*proved), true;
             if (operations_.stopping()) return answer->set_value(fail(vfmgrd_stops())), true;
+            if (is_cancelled(seams(), operation)) {
+                auto const pending = state.runs().find(id);
+                if (pending != state.runs().end() && pending->second.run == run)
+                    state.erase_run(id);  // the guest's session ends with it
+                return answer->set_value(fail(cancelled())), true;
+            }
             if (how != Watch::expired) return false;
             auto const verdict = unwritten_.find(id);
             if (verdict != unwritten_.end() && verdict->second.verification->run == run)

@@ -42,7 +42,8 @@ class Runs : public EnginePart {
     // none is dropped for another.
     [[nodiscard]] Result<void> write_verdict(Control::State& state, std::string const& id);
     void keep_writing_verdict(Control::State& state, std::string const& id);
-    [[nodiscard]] Result<Verification> await_report(std::string const& id, std::string const& run,
+    [[nodiscard]] Result<Verification> await_report(std::string const& operation,
+                                                    std::string const& id, std::string const& run,
                                                     std::uint32_t timeout_seconds);
     void check_schedule(Control::State& state);
     void begin_scheduled(Control::State& state, Attachment const& attachment);

@@ -23,6 +23,7 @@ class Control::State {
     [[nodiscard]] std::map<std::string, PendingRun> const& runs() const { return runs_; }
     void set_run(std::string const& attachment, PendingRun run);
     bool erase_run(std::string const& attachment);  // false: it has none
+    void look_again() { changed_ = true; }          // calls all watches
 
     [[nodiscard]] DesiredState const& desired() const { return desired_; }
     // Writes to disk first, then to memory: what is published is never ahead of the disk.

@@ -37,6 +37,7 @@ std::map<Problem, int> const expected = {
     {Problem::hypervisor_refused, 1},
     {Problem::guest_refused, 1},
     {Problem::timed_out, 7},
+    {Problem::cancelled, 1},
     {Problem::unavailable, 6},
     {Problem::pf_stuck, 4},
     {Problem::pci_busy, 4},

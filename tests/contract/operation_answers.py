@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the answers of POST /v1/operations/{id}/cancel in api/openapi.yaml are provoked."""
+
+from network_answers import SPARE
+
+
+class OperationAnswers:
+    def cancelOperation_202(self):
+        vfs = f"/v1/pfs/{SPARE}/vfs"
+        before = len(self.daemon.ask("GET", vfs)[1]["items"])
+        self.daemon.happen(step_milliseconds=600000)
+        begun = self.ask("replacePfSpec", body={"num_vfs": before + 1}, pci=SPARE).body
+        self.ask("cancelOperation", id=begun["id"])
+        self.daemon.happen(step_milliseconds=0)
+        ended = self.daemon.ended(begun)
+        assert ended["state"] == "failed" and ended["problem"]["code"] == "cancelled", ended
+        assert len(self.daemon.ask("GET", vfs)[1]["items"]) == before
+
+    def cancelOperation_409(self):
+        self.ask("cancelOperation")  # it has ended
