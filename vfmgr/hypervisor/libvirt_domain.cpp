@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "vfmgr/hypervisor/domain_xml.hpp"
 #include "vfmgr/hypervisor/libvirt_error.hpp"
@@ -42,6 +43,20 @@ Error unreadable(std::string call, std::string const& name) {
 }
 
 }  // namespace
+
+Result<std::vector<VirDomain>> list_domains(virConnectPtr connection, unsigned flags) {
+    virDomainPtr* domains = nullptr;
+    int const count = virConnectListAllDomains(connection, &domains, flags);
+    if (count < 0)
+        return fail(libvirt_error("virConnectListAllDomains", "libvirt did not list its VMs"));
+    VirText const array(reinterpret_cast<char*>(domains));
+    return std::vector<VirDomain>(domains, domains + count);
+}
+
+std::string uuid_of(virDomainPtr domain) {
+    std::array<char, VIR_UUID_STRING_BUFLEN> text{};
+    return virDomainGetUUIDString(domain, text.data()) == 0 ? text.data() : "";
+}
 
 Result<VirDomain> find_domain(virConnectPtr connection, std::string const& uuid) {
     VirDomain domain(virDomainLookupByUUIDString(connection, uuid.c_str()));

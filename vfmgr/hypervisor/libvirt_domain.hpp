@@ -28,6 +28,11 @@ struct LibvirtDomain {
     std::optional<DomainXml> config;  // absent: transient
 };
 
+// All domains, or those that flags of virConnectListAllDomains() select.
+[[nodiscard]] Result<std::vector<VirDomain>> list_domains(virConnectPtr connection, unsigned flags);
+
+[[nodiscard]] std::string uuid_of(virDomainPtr domain);
+
 // not_found when libvirt has no such domain.
 [[nodiscard]] Result<VirDomain> find_domain(virConnectPtr connection, std::string const& uuid);
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <thread>
 
+#include "vfmgr/hypervisor/libvirt_domain.hpp"
 #include "vfmgr/hypervisor/libvirt_error.hpp"
 
 namespace vfmgr {
@@ -20,17 +21,12 @@ void release_callback(void* opaque) {
     delete static_cast<Shared*>(opaque);
 }
 
-std::string uuid_of(virDomainPtr domain) {
-    std::array<char, VIR_UUID_STRING_BUFLEN> text{};
-    return virDomainGetUUIDString(domain, text.data()) == 0 ? text.data() : "";
-}
-
 int lifecycle(virConnectPtr, virDomainPtr domain, int event, int, void* opaque) {
     events_of(opaque).domain_changed(uuid_of(domain), event);
     return 0;
 }
-void device_added(virConnectPtr, virDomainPtr, char const*, void* opaque) {
-    events_of(opaque).observe_again();
+void device_added(virConnectPtr, virDomainPtr domain, char const*, void* opaque) {
+    events_of(opaque).device_added(uuid_of(domain));
 }
 template <UnplugNews how>
 void unplug_ended(virConnectPtr, virDomainPtr domain, char const* alias, void* opaque) {
@@ -52,7 +48,9 @@ Subscription subscription(int event, Callback callback) {
 
 }  // namespace
 
-LibvirtEvents::LibvirtEvents(std::function<void()> on_change) : on_change_(std::move(on_change)) {}
+LibvirtEvents::LibvirtEvents(std::function<void()> on_change,
+                             std::shared_ptr<DescribedVms> described)
+    : on_change_(std::move(on_change)), described_(std::move(described)) {}
 
 void LibvirtEvents::mute() {
     std::lock_guard const lock(on_change_mutex_);
@@ -76,6 +74,7 @@ void LibvirtEvents::notify(UnplugNews news, Matches matches) {
 }
 
 void LibvirtEvents::domain_changed(std::string const& uuid, int lifecycle_event) {
+    described_->forget(uuid);
     if (lifecycle_event == VIR_DOMAIN_EVENT_STOPPED || lifecycle_event == VIR_DOMAIN_EVENT_CRASHED)
         notify(UnplugNews::stopped, [&](Waiter const& waiter) { return waiter.uuid == uuid; });
     else
@@ -84,10 +83,17 @@ void LibvirtEvents::domain_changed(std::string const& uuid, int lifecycle_event)
 
 void LibvirtEvents::unplug_ended(std::string const& uuid, std::string const& alias,
                                  UnplugNews how) {
+    described_->forget(uuid);
     notify(how, [&](Waiter const& waiter) { return waiter.uuid == uuid && waiter.alias == alias; });
 }
 
+void LibvirtEvents::device_added(std::string const& uuid) {
+    described_->forget(uuid);
+    observe_again();
+}
+
 void LibvirtEvents::connection_closed() {
+    described_->forget_all();
     notify(UnplugNews::connection_lost, [](Waiter const&) { return true; });
 }
 

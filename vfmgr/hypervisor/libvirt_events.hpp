@@ -16,6 +16,7 @@
 
 #include "api/types/problem.hpp"
 #include "api/types/time.hpp"
+#include "vfmgr/hypervisor/described_vms.hpp"
 
 namespace vfmgr {
 
@@ -37,8 +38,9 @@ class LibvirtEvents {
 
   public:
     // `on_change` only requests a new observation. It is called with a lock held: it must return at
-    // once and call nothing of this class.
-    explicit LibvirtEvents(std::function<void()> on_change);
+    // once and call nothing of this class. Before it, the VM that has changed is forgotten in
+    // `described`.
+    LibvirtEvents(std::function<void()> on_change, std::shared_ptr<DescribedVms> described);
 
     // After this has returned, on_change is never called again.
     void mute();
@@ -61,10 +63,11 @@ class LibvirtEvents {
     // Called from libvirt's callbacks.
     void domain_changed(std::string const& uuid, int lifecycle_event);
     void unplug_ended(std::string const& uuid, std::string const& alias, UnplugNews how);
+    void device_added(std::string const& uuid);
     void connection_closed();
-    void observe_again();
 
   private:
+    void observe_again();
     template <class Matches>
     void notify(UnplugNews news, Matches matches);
 
@@ -73,6 +76,7 @@ class LibvirtEvents {
     std::list<Waiter> waiters_;
     std::mutex on_change_mutex_;
     std::function<void()> on_change_;
+    std::shared_ptr<DescribedVms> const described_;
 };
 
 // Runs libvirt's default event loop in a thread of its own, for the life of the process: it can be

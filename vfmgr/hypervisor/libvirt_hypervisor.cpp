@@ -5,6 +5,7 @@
 #include <libvirt/virterror.h>
 
 #include <exception>
+#include <set>
 
 #include "vfmgr/hypervisor/libvirt_error.hpp"
 
@@ -76,22 +77,44 @@ Result<bool> takes_vfio_variants(virConnectPtr connection) {
     return version >= first_version;
 }
 
-Result<HypervisorView> read_all(virConnectPtr connection) {
+// Lists with one call what would otherwise take one for each VM.
+Result<std::set<std::string>> uuids_of(virConnectPtr connection, unsigned flags) {
+    VFMGR_TRY(auto const domains, list_domains(connection, flags));
+    std::set<std::string> uuids;
+    for (auto const& domain : domains) uuids.insert(uuid_of(domain.get()));
+    return uuids;
+}
+
+// libvirt's list contains the id: none is -1.
+ListedVm list_entry(virDomainPtr domain, std::set<std::string> const& transient,
+                    std::vector<std::string> const& pools) {
+    auto uuid = uuid_of(domain);
+    auto const id = static_cast<std::int32_t>(virDomainGetID(domain));
+    bool const persistent = !transient.contains(uuid);
+    return {std::move(uuid), virDomainGetName(domain), id < 0 ? std::nullopt : std::optional(id),
+            persistent, pools};
+}
+
+Result<HypervisorView> read_all(virConnectPtr connection, DescribedVms& described) {
     VFMGR_TRY(std::vector<std::string> const pools, read_hostdev_pools(connection));
-    virDomainPtr* domains = nullptr;
-    int const count = virConnectListAllDomains(connection, &domains, 0);
-    if (count < 0)
-        return fail(libvirt_error("virConnectListAllDomains", "libvirt did not list its VMs"));
-    std::vector<VirDomain> const owned(domains, domains + count);
-    VirText const array(reinterpret_cast<char*>(domains));
+    VFMGR_TRY(auto const domains, list_domains(connection, 0));
+    VFMGR_TRY(auto const transient, uuids_of(connection, VIR_CONNECT_LIST_DOMAINS_TRANSIENT));
+    VFMGR_TRY(auto const autostart, uuids_of(connection, VIR_CONNECT_LIST_DOMAINS_AUTOSTART));
     HypervisorView view;
     VFMGR_TRY(view.vfio_variants, takes_vfio_variants(connection));
-    for (auto const& domain : owned) {
-        auto read = read_domain(domain.get(), pools);
-        if (!read && read.error().problem == Problem::not_found) continue;  // gone meanwhile
-        if (!read) return fail(std::move(read).error());
-        view.vms[read->info.uuid] = std::move(read->info);
+    for (auto const& domain : domains) {
+        ListedVm const listed = list_entry(domain.get(), transient, pools);
+        auto info = described.find(listed, [&]() -> Result<VmInfo> {
+            VFMGR_TRY(auto read, read_domain(domain.get(), pools));
+            return std::move(read.info);
+        });
+        if (!info && info.error().problem == Problem::not_found) continue;  // gone meanwhile
+        if (!info) return fail(std::move(info).error());
+        // Only a link in a folder changes with it, not the VM's files.
+        info->autostart = autostart.contains(listed.uuid);
+        view.vms[listed.uuid] = std::move(*info);
     }
+    described.forget_all_but(view.vms);
     return view;
 }
 
@@ -128,7 +151,8 @@ Result<void> take_job(virConnectPtr connection, std::string const& uuid) {
 LibvirtHypervisor::LibvirtHypervisor(std::string uri, std::function<void()> on_change,
                                      LibvirtTimes times)
     : times_(times),
-      events_(std::make_shared<LibvirtEvents>(std::move(on_change))),
+      described_(std::make_shared<DescribedVms>(folders_of(uri))),
+      events_(std::make_shared<LibvirtEvents>(std::move(on_change), described_)),
       session_(std::move(uri), events_) {}
 
 LibvirtHypervisor::~LibvirtHypervisor() {
@@ -144,8 +168,8 @@ Result<HypervisorView> LibvirtHypervisor::describe(HypervisorScope const& scope)
     auto const deadline = std::chrono::steady_clock::now() + times_.observe_max;
     auto const observed_at = std::chrono::system_clock::now();
     auto view = session_.call<HypervisorView>(
-        deadline, "describe its VMs", [scope](virConnectPtr connection) {
-            return scope ? read_one(connection, *scope) : read_all(connection);
+        deadline, "describe its VMs", [scope, described = described_](virConnectPtr connection) {
+            return scope ? read_one(connection, *scope) : read_all(connection, *described);
         });
     if (!view) {
         // Whatever the reason, the devices of libvirt's VMs are unknown now.

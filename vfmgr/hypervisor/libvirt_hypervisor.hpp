@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "vfmgr/hypervisor/described_vms.hpp"
 #include "vfmgr/hypervisor/domain_xml.hpp"
 #include "vfmgr/hypervisor/hypervisor.hpp"
 #include "vfmgr/hypervisor/libvirt_domain.hpp"
@@ -32,8 +33,8 @@ struct VmIdentity {
 // The running VM with this CID; an error when there is none, or more than one.
 [[nodiscard]] Result<VmIdentity> vm_with_cid(HypervisorView const& view, std::uint32_t cid);
 
-// Makes one observation for all callers that came before it began. libvirtd takes a second of CPU
-// to describe a hundred VMs, and when a host is repaired, eight PFs need that at once. A caller
+// Makes one observation for all callers that came before it began: when a host is repaired, eight
+// PFs need one at once. A caller
 // that comes during an observation waits for the next one, since what it is about to do depends on
 // what has happened until then. Any thread.
 
@@ -81,8 +82,9 @@ class LibvirtHypervisor final : public Hypervisor {
     LibvirtHypervisor(LibvirtHypervisor const&) = delete;
     LibvirtHypervisor& operator=(LibvirtHypervisor const&) = delete;
 
-    // If the scope's domain does not exist, the view is empty, not an error. A call for all domains
-    // that comes while another one observes them waits for that one, too.
+    // If the scope's domain does not exist, the view is empty, not an error. Of all domains, those
+    // are described again whose files have changed. A call for all domains that comes while another
+    // one observes them waits for that one, too.
     [[nodiscard]] Result<HypervisorView> observe(HypervisorScope const& scope) override;
     [[nodiscard]] Result<Observed> perform(HypervisorStep const& step, Deadline deadline) override;
     [[nodiscard]] Result<void> settle(std::string const& vm_uuid, Deadline deadline) override;
@@ -99,6 +101,7 @@ class LibvirtHypervisor final : public Hypervisor {
     [[nodiscard]] Result<void> ask(Request request, Deadline deadline);
 
     LibvirtTimes times_;
+    std::shared_ptr<DescribedVms> described_;
     std::shared_ptr<LibvirtEvents> events_;
     LibvirtSession session_;
     SharedObservation every_domain_;

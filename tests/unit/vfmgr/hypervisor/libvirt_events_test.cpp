@@ -12,9 +12,12 @@ Deadline in(std::chrono::milliseconds time) {
     return std::chrono::steady_clock::now() + time;
 }
 constexpr std::chrono::seconds generous{20};
+std::shared_ptr<DescribedVms> none_described() {
+    return std::make_shared<DescribedVms>(std::nullopt);
+}
 
 TEST(LibvirtEvents, WatchHearsOnlyItsOwnDevice) {
-    LibvirtEvents events(nullptr);
+    LibvirtEvents events(nullptr, none_described());
     LibvirtEvents::Watch watch(events, "vm-a", "ua-vfmgr-1");
     events.unplug_ended("vm-b", "ua-vfmgr-1", UnplugNews::removed);
     events.unplug_ended("vm-a", "ua-vfmgr-11", UnplugNews::removed);
@@ -27,7 +30,7 @@ TEST(LibvirtEvents, WatchHearsOnlyItsOwnDevice) {
 }
 
 TEST(LibvirtEvents, RemovalOutranksRefusal) {
-    LibvirtEvents events(nullptr);
+    LibvirtEvents events(nullptr, none_described());
     LibvirtEvents::Watch watch(events, "vm-a", "ua-vfmgr-1");
     events.unplug_ended("vm-a", "ua-vfmgr-1", UnplugNews::removed);
     events.unplug_ended("vm-a", "ua-vfmgr-1", UnplugNews::refused);
@@ -37,7 +40,7 @@ TEST(LibvirtEvents, RemovalOutranksRefusal) {
 }
 
 TEST(LibvirtEvents, AWaiterWakesForAStopAndForALostConnection) {
-    LibvirtEvents events(nullptr);
+    LibvirtEvents events(nullptr, none_described());
     LibvirtEvents::Watch watch(events, "vm-a", "ua-vfmgr-1");
     std::jthread const stopper([&] { events.domain_changed("vm-a", VIR_DOMAIN_EVENT_STOPPED); });
     EXPECT_EQ(watch.next(in(generous)), UnplugNews::stopped);
@@ -47,16 +50,16 @@ TEST(LibvirtEvents, AWaiterWakesForAStopAndForALostConnection) {
 
 TEST(LibvirtEvents, EveryEventSaysLookAgainUntilMuted) {
     int looks = 0;
-    LibvirtEvents events([&] { ++looks; });
+    LibvirtEvents events([&] { ++looks; }, none_described());
     events.domain_changed("vm-a", VIR_DOMAIN_EVENT_STARTED);
     events.domain_changed("vm-a", VIR_DOMAIN_EVENT_STOPPED);
-    events.observe_again();
+    events.device_added("vm-a");
     events.unplug_ended("vm-a", "x", UnplugNews::removed);
     events.unplug_ended("vm-a", "x", UnplugNews::refused);
     events.connection_closed();
     EXPECT_EQ(looks, 6);
     events.mute();
-    events.observe_again();
+    events.device_added("vm-a");
     EXPECT_EQ(looks, 6);
 }
 

@@ -20,7 +20,7 @@ Deadline in(std::chrono::milliseconds time) {
 constexpr std::chrono::seconds generous{20};
 
 std::shared_ptr<LibvirtEvents> deaf() {
-    return std::make_shared<LibvirtEvents>(nullptr);
+    return std::make_shared<LibvirtEvents>(nullptr, std::make_shared<DescribedVms>(std::nullopt));
 }
 
 TEST(LibvirtSession, KeepsOneConnection) {
@@ -53,7 +53,9 @@ TEST(LibvirtSession, AMissingSocketIsUnavailable) {
 
 TEST(LibvirtSession, ACallThatHangsIsAbandonedAndItsConnectionReplaced) {
     std::atomic<int> looks{0};
-    LibvirtSession session("test:///default", std::make_shared<LibvirtEvents>([&] { ++looks; }));
+    LibvirtSession session("test:///default",
+                           std::make_shared<LibvirtEvents>(
+                               [&] { ++looks; }, std::make_shared<DescribedVms>(std::nullopt)));
     auto const connection = [](virConnectPtr c) -> Result<virConnectPtr> { return c; };
     auto const before = session.call<virConnectPtr>(in(generous), "answer", connection);
     ASSERT_TRUE(before);
