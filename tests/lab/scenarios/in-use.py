@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VFs that a VM holds are not removed, and a PF in a bond stays as the bond needs it."""
+"""VFs that a VM holds are not removed, and a PF in a bond stays as the bond needs it.
+
+A VF that virsh gives to a VM is in use from then on, even if libvirt's events are late.
+"""
 
 from vflab.product import Product, Refused
+from vflab.programs import built
+
+PROBE = "/root/libvirt_probe"
+DEVICE = "/run/in-use-vf.xml"
+HOSTDEV = """<hostdev mode='subsystem' type='pci' managed='yes'><source><address domain='0x{}'
+bus='0x{}' slot='0x{}' function='0x{}'/></source></hostdev>"""
 
 
 def run(lab):
-    lab.expect("refused", "VF still in the VM", "bond left alone")
+    lab.expect("refused", "VF still in the VM", "bond left alone", "seen without events")
     product, observe = Product(lab), lab.observe
     product.manage(num_vfs=7)
     vm = lab.vm("holder").wait_ready()
@@ -21,10 +30,38 @@ def run(lab):
     lab.count("VF still in the VM", len(observe.hostdevs("holder")))
     try:
         product.detach(attachment)
+        by_virsh(lab, product)
         in_a_bond(lab, product)
         product.leave()
     except Refused as refused:
         lab.check(False, f"could not be detached: {refused}")
+
+
+def by_virsh(lab, product):
+    """The VM's files were at rest for longer than this scenario's start: vfmgr knows them."""
+    vf = lab.observe.vf_pci(product.pf, 6)
+    lab.host.write(DEVICE, HOSTDEV.format(*vf.replace(".", ":").split(":")))
+    lab.host.copy_in(built(lab, "libvirt_probe"), PROBE)
+    for how in ("config", "live"):
+        attach, detach = (f"virsh -q {verb}-device holder {DEVICE} --{how}"
+                          for verb in ("attach", "detach"))
+        found = lab.host.run([PROBE, attach + " >&2"]).json()
+        lab.step(f"{attach}: " + ", ".join(f"{when} {found[when]['milliseconds']:.1f} ms"
+                                           for when in ("first", "before", "after")))
+        holds = {when: sorted(part for part, devices in found[when]["vms"]["holder"].items()
+                              if vf in devices) for when in ("before", "after")}
+        lab.check_equal(found["event"], False, "an event got through")
+        if lab.check_equal(holds, {"before": [], "after": [how]}, f"{vf} in the XML, {how}"):
+            lab.count("seen without events")
+        answer, operation = product.ask("PUT", f"/v1/pfs/{product.pci}/spec",
+                                        {"mode": "manage", "num_vfs": 0})
+        problem = operation["problem"] if operation else answer.body
+        lab.check_equal(problem["code"], "vf_in_use", f"the refusal, {how}")
+        lab.check("holder" in problem["detail"], f"the VM is not named: {problem}")
+        lab.host.run(detach)
+        lab.host.wait_for("the VF has left the VM", lambda: not any(
+            lab.observe.hostdevs("holder", which) for which in ("live", "config")), 60)
+    lab.host.run(["rm", DEVICE, PROBE])
 
 
 def in_a_bond(lab, product):
