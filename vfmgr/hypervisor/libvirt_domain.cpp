@@ -66,22 +66,35 @@ Result<VirDomain> find_domain(virConnectPtr connection, std::string const& uuid)
     return domain;
 }
 
-Result<LibvirtDomain> read_domain(virDomainPtr domain,
-                                  std::vector<std::string> const& hostdev_networks) {
-    LibvirtDomain read;
+Result<bool> is_persistent(virDomainPtr domain) {
     std::string const name = virDomainGetName(domain);
     int const persistent = virDomainIsPersistent(domain);
     if (persistent < 0) return fail(unreadable("virDomainIsPersistent", name));
+    return persistent == 1;
+}
+
+Result<bool> starts_itself(virDomainPtr domain) {
+    std::string const name = virDomainGetName(domain);
+    int autostart = 0;
+    if (virDomainGetAutostart(domain, &autostart) < 0)
+        return fail(unreadable("virDomainGetAutostart", name));
+    return autostart == 1;
+}
+
+Result<LibvirtDomain> read_domain(virDomainPtr domain, bool persistent,
+                                  std::vector<std::string> const& hostdev_networks) {
+    LibvirtDomain read;
+    std::string const name = virDomainGetName(domain);
     // Without flags libvirt returns the live XML of a running domain, otherwise the config, which
     // then need not be read again; only the live one has a start id. The domain may start or stop
     // between any two calls.
     VFMGR_TRY(DomainXml now, read_xml(domain, 0, name));
     if (now.start_id) {
         read.live = std::move(now);
-        if (persistent == 1) {
+        if (persistent) {
             VFMGR_TRY(read.config, read_xml(domain, VIR_DOMAIN_XML_INACTIVE, name));
         }
-    } else if (persistent == 1) {
+    } else if (persistent) {
         read.config = std::move(now);
     }
     if (!read.live && !read.config)
@@ -89,15 +102,10 @@ Result<LibvirtDomain> read_domain(virDomainPtr domain,
                     "list the VMs that libvirt knows: virsh list --all");
     read.info = vm_info(read.live ? &*read.live : nullptr, read.config ? &*read.config : nullptr,
                         hostdev_networks);
-
-    int state = VIR_DOMAIN_NOSTATE;
-    if (virDomainGetState(domain, &state, nullptr, 0) < 0)
+    int state = VIR_DOMAIN_SHUTOFF;  // without a live XML: that needs no call
+    if (read.live && virDomainGetState(domain, &state, nullptr, 0) < 0)
         return fail(unreadable("virDomainGetState", name));
     read.info.state = vm_state(state);
-    int autostart = 0;
-    if (read.config && virDomainGetAutostart(domain, &autostart) < 0)
-        return fail(unreadable("virDomainGetAutostart", name));
-    read.info.autostart = autostart == 1;
     return read;
 }
 

@@ -36,8 +36,13 @@ struct LibvirtDomain {
 // not_found when libvirt has no such domain.
 [[nodiscard]] Result<VirDomain> find_domain(virConnectPtr connection, std::string const& uuid);
 
-// not_found when the domain goes while it is read.
-[[nodiscard]] Result<LibvirtDomain> read_domain(virDomainPtr domain,
+// One call each. The list of domains contains both for all of them.
+[[nodiscard]] Result<bool> is_persistent(virDomainPtr domain);
+[[nodiscard]] Result<bool> starts_itself(virDomainPtr domain);
+
+// All but autostart. Makes as few calls as possible: on a host with many VMs their answers are what
+// an observation waits for. not_found when the domain goes while it is read.
+[[nodiscard]] Result<LibvirtDomain> read_domain(virDomainPtr domain, bool persistent,
                                                 std::vector<std::string> const& hostdev_networks);
 
 // Names of the networks that attach VFs by themselves. A libvirt without a network driver has none.

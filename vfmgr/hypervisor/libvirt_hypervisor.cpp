@@ -105,7 +105,7 @@ Result<HypervisorView> read_all(virConnectPtr connection, DescribedVms& describe
     for (auto const& domain : domains) {
         ListedVm const listed = list_entry(domain.get(), transient, pools);
         auto info = described.find(listed, [&]() -> Result<VmInfo> {
-            VFMGR_TRY(auto read, read_domain(domain.get(), pools));
+            VFMGR_TRY(auto read, read_domain(domain.get(), listed.persistent, pools));
             return std::move(read.info);
         });
         if (!info && info.error().problem == Problem::not_found) continue;  // gone meanwhile
@@ -118,6 +118,15 @@ Result<HypervisorView> read_all(virConnectPtr connection, DescribedVms& describe
     return view;
 }
 
+Result<VmInfo> describe_one(virDomainPtr domain, std::vector<std::string> const& pools) {
+    VFMGR_TRY(bool const persistent, is_persistent(domain));
+    VFMGR_TRY(auto read, read_domain(domain, persistent, pools));
+    if (persistent) {
+        VFMGR_TRY(read.info.autostart, starts_itself(domain));
+    }
+    return std::move(read.info);
+}
+
 Result<HypervisorView> read_one(virConnectPtr connection, std::string const& uuid) {
     HypervisorView view;
     VFMGR_TRY(view.vfio_variants, takes_vfio_variants(connection));
@@ -125,9 +134,9 @@ Result<HypervisorView> read_one(virConnectPtr connection, std::string const& uui
     if (!domain && domain.error().problem == Problem::not_found) return view;
     if (!domain) return fail(std::move(domain).error());
     VFMGR_TRY(std::vector<std::string> const pools, read_hostdev_pools(connection));
-    auto read = read_domain(domain->get(), pools);
+    auto read = describe_one(domain->get(), pools);
     if (read)
-        view.vms[uuid] = std::move(read->info);
+        view.vms[uuid] = std::move(*read);
     else if (read.error().problem != Problem::not_found)
         return fail(std::move(read).error());
     return view;
@@ -200,12 +209,13 @@ Result<void> LibvirtHypervisor::settle(std::string const& vm_uuid, Deadline dead
 }
 
 Result<LibvirtDomain> LibvirtHypervisor::read(std::string const& uuid, Deadline deadline) {
-    return session_.call<LibvirtDomain>(deadline, fmt::format("describe VM {}", uuid),
-                                        [uuid](virConnectPtr connection) -> Result<LibvirtDomain> {
-                                            VFMGR_TRY(VirDomain const domain,
-                                                      find_domain(connection, uuid));
-                                            return read_domain(domain.get(), {});
-                                        });
+    return session_.call<LibvirtDomain>(
+        deadline, fmt::format("describe VM {}", uuid),
+        [uuid](virConnectPtr connection) -> Result<LibvirtDomain> {
+            VFMGR_TRY(VirDomain const domain, find_domain(connection, uuid));
+            VFMGR_TRY(bool const persistent, is_persistent(domain.get()));
+            return read_domain(domain.get(), persistent, {});
+        });
 }
 
 }  // namespace vfmgr
