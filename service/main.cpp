@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
     SpareDescriptors spare(worker_start_descriptors);
     WorkerFiles const workers{worker->get(), config->state_dir + "/workers", spare};
     RemoteKernel kernel(
-        [] { return list_pfs({}); }, [] { return list_cards({}); },
+        [](KernelScope const& scope) { return pfs_in({}, scope); }, [] { return list_cards({}); },
         {[&workers](KernelSubject const& subject) { return start_worker(workers, subject); },
          [&workers](KernelSubject const& subject, Deadline deadline) {
              await_predecessor(workers.locks, subject, deadline);

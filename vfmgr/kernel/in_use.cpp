@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/kernel/in_use.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -8,9 +9,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <charconv>
+#include <climits>
 #include <set>
 #include <system_error>
+
+#include "api/os/handle.hpp"
 
 namespace vfmgr {
 namespace {
@@ -19,23 +25,22 @@ namespace fs = std::filesystem;
 
 std::string const detach_remedy = "detach the VF from its VM first: vfctl detach";
 
+constexpr char const* no_iommu = "noiommu-";
+
+// Builds one string: a thousand VFs have as many groups.
+fs::path group_path(LinuxKernelRoots const& roots, std::uint32_t group, char const* prefix) {
+    return roots.dev.native() + "/vfio/" + prefix + std::to_string(group);
+}
+
 std::optional<fs::path> group_node(LinuxKernelRoots const& roots, PciAddress const& pci) {
     auto const group = iommu_group_of(roots, pci);
     if (!group) return std::nullopt;
     std::error_code error;
-    for (auto const* const prefix : {"", "noiommu-"}) {
-        auto node = roots.dev / "vfio" / (prefix + std::to_string(*group));
+    for (auto const* const prefix : {"", no_iommu}) {
+        auto node = group_path(roots, *group, prefix);
         if (fs::exists(node, error)) return node;
     }
     return std::nullopt;  // no device of the group is bound to a VFIO driver
-}
-
-std::vector<fs::path> node_paths(LinuxKernelRoots const& roots, PciAddress const& pci) {
-    std::vector<fs::path> paths;
-    if (auto node = group_node(roots, pci)) paths.push_back(std::move(*node));
-    for (auto const& name : entries(pci_folder(roots, pci) / "vfio-dev"))
-        paths.push_back(roots.dev / "vfio/devices" / name);
-    return paths;
 }
 
 Error unreadable(fs::path const& process, std::string const& call, int error) {
@@ -46,39 +51,124 @@ Error unreadable(fs::path const& process, std::string const& call, int error) {
             {errno_cause(call, error)}};
 }
 
-// Does not ask a remote file system for fresh attributes: a dead NFS server must not hang us.
-std::optional<dev_t> device_number(fs::path const& descriptor) {
-    struct statx status{};
-    if (::statx(AT_FDCWD, descriptor.c_str(), AT_STATX_DONT_SYNC, STATX_TYPE, &status) != 0)
-        return std::nullopt;
-    if (!S_ISCHR(status.stx_mode)) return std::nullopt;
-    return makedev(status.stx_rdev_major, status.stx_rdev_minor);
-}
-
 bool gone(int error) {
     return error == ENOENT || error == ESRCH;
 }
 
-// Returns the nodes from `desired` that one process holds. Opening the folder takes only
-// CAP_DAC_OVERRIDE, but stat of an entry takes CAP_SYS_PTRACE [src fs/proc/fd.c].
-Result<std::set<dev_t>> nodes_held_by(fs::path const& process, std::set<dev_t> const& desired) {
-    std::set<dev_t> held;
-    auto const folder = process / "fd";
-    std::error_code error;
-    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-        auto const number = device_number(it->path());
-        if (number && desired.contains(*number)) held.insert(*number);
-        if (number) continue;
+using Folder = Handle<DIR, ::closedir>;
+
+// A process's folder fd in /proc, and what is looked for in it. Paths are relative to the folder:
+// to resolve a path through /proc takes longer than the call itself.
+struct Descriptors {
+    Folder folder;
+    std::set<dev_t> const& nodes;
+    bool writers = false;  // of sriov_numvfs, too
+};
+
+struct HeldFiles {
+    std::set<dev_t> nodes;
+    std::optional<PciAddress> writes_numvfs_of;
+};
+
+// A reader of sriov_numvfs hangs too, but blocks no other process.
+bool for_writing(fs::path const& information) {
+    auto const text = read_text(information).value_or("");
+    auto const at = text.find("flags:");
+    if (at == text.npos) return false;
+    auto const digits = text.find_first_of("01234567", at);
+    unsigned flags = 0;
+    if (digits != text.npos)
+        std::from_chars(text.data() + digits, text.data() + text.size(), flags, 8);
+    return (flags & static_cast<unsigned>(O_ACCMODE)) != O_RDONLY;
+}
+
+// Returns the file's path; nothing, and the reason in errno, when it can't be read.
+std::optional<std::string> path_of(Descriptors const& of, char const* name) {
+    std::array<char, PATH_MAX> target;
+    auto const size = ::readlinkat(::dirfd(of.folder.get()), name, target.data(), target.size());
+    if (size < 0) return std::nullopt;
+    return std::string(target.data(), static_cast<std::size_t>(size));
+}
+
+// Returns the PF when the file is its sriov_numvfs.
+std::optional<PciAddress> pf_of_numvfs(std::string const& path) {
+    if (!path.ends_with("/sriov_numvfs")) return std::nullopt;
+    auto const pf = PciAddress::parse(fs::path(path).parent_path().filename().string());
+    return pf ? std::optional(*pf) : std::nullopt;
+}
+
+// Does not ask a remote file system for fresh attributes: a dead NFS server must not hang us.
+// Opening the folder takes only CAP_DAC_OVERRIDE, but stat of an entry takes CAP_SYS_PTRACE
+// [src fs/proc/fd.c].
+Result<void> read_descriptor(fs::path const& process, Descriptors const& of, char const* name,
+                             HeldFiles& held) {
+    struct statx status{};
+    if (::statx(::dirfd(of.folder.get()), name, AT_STATX_DONT_SYNC, STATX_TYPE, &status) != 0) {
         // A file without readable attributes (on FUSE, for example) is no VFIO node. An unreadable
         // descriptor may be anything.
-        std::error_code hidden;
-        static_cast<void>(fs::read_symlink(it->path(), hidden));
-        if (hidden && !gone(hidden.value()))
-            return fail(unreadable(process, "readlink " + it->path().string(), hidden.value()));
+        if (path_of(of, name)) return {};
+        auto const error = errno;
+        if (gone(error)) return {};
+        return fail(unreadable(process, "readlink " + (process / "fd" / name).string(), error));
+    }
+    if (S_ISCHR(status.stx_mode)) {
+        auto const number = makedev(status.stx_rdev_major, status.stx_rdev_minor);
+        if (of.nodes.contains(number)) held.nodes.insert(number);
+    } else if (of.writers && S_ISREG(status.stx_mode) && !held.writes_numvfs_of) {
+        auto const pf = pf_of_numvfs(path_of(of, name).value_or(""));
+        if (pf && for_writing(process / "fdinfo" / name)) held.writes_numvfs_of = pf;
+    }
+    return {};
+}
+
+Result<void> read_descriptors(fs::path const& process, Descriptors& of, HeldFiles& held) {
+    auto const folder = process / "fd";
+    of.folder.reset(::opendir(folder.c_str()));
+    int error = of.folder ? 0 : errno;
+    Result<void> outcome;
+    while (error == 0) {
+        errno = 0;  // readdir() also returns null at the end
+        auto const* const entry = ::readdir(of.folder.get());
+        if (entry == nullptr) {
+            error = errno;
+            break;
+        }
+        if (entry->d_name[0] == '.') continue;
+        auto const read = read_descriptor(process, of, entry->d_name, held);
+        if (!read && outcome) outcome = read;
     }
     // A process that ended meanwhile holds nothing.
-    if (!error || gone(error.value())) return held;
-    return fail(unreadable(process, "opendir " + folder.string(), error.value()));
+    if (error == 0 || gone(error)) return outcome;
+    return fail(unreadable(process, "opendir " + folder.string(), error));
+}
+
+OpenFiles find(LinuxKernelRoots const& roots, std::vector<dev_t> const& nodes, bool writers) {
+    OpenFiles found{Holders{}, {}};
+    std::set<dev_t> const desired(nodes.begin(), nodes.end());
+    std::error_code error;
+    fs::directory_iterator it(roots.proc, error);
+    for (fs::directory_iterator const end; !error && it != end; it.increment(error)) {
+        auto const pid = process_id(it->path().filename().string());
+        // Holds of this process don't count: another thread may hold a group right now.
+        if (!pid || *pid == ::getpid()) continue;
+        Descriptors of{nullptr, desired, writers};
+        HeldFiles held;
+        auto const read = read_descriptors(it->path(), of, held);
+        if (!read && found.holders) found.holders = fail(read.error());
+        if (held.nodes.empty() && !held.writes_numvfs_of) continue;
+        auto const comm = read_text(it->path() / "comm").value_or("?");
+        if (found.holders)
+            for (auto const node : held.nodes) (*found.holders)[node].push_back({*pid, comm});
+        if (held.writes_numvfs_of)
+            found.numvfs_writers.push_back({*held.writes_numvfs_of, *pid, comm});
+    }
+    if (error && found.holders)
+        found.holders = fail(Error{Problem::vf_in_use,
+                                   fmt::format("{} can't be read, so any VF may be in use: {}",
+                                               roots.proc.string(), error.message()),
+                                   "mount /proc without hidepid",
+                                   {errno_cause("opendir " + roots.proc.string(), error.value())}});
+    return found;
 }
 
 std::string holder_list(std::vector<VfioHolder> const& holders) {
@@ -164,36 +254,41 @@ Result<void> check_netdevs(LinuxKernelRoots const& roots, HostNetdevs const& hos
 
 }  // namespace
 
-std::vector<dev_t> vfio_nodes_of(LinuxKernelRoots const& roots, PciAddress const& pci) {
-    std::vector<dev_t> numbers;
-    for (auto const& path : node_paths(roots, pci)) {
+VfioNodes read_vfio_nodes(LinuxKernelRoots const& roots, PciAddress const& pci) {
+    VfioNodes nodes;
+    nodes.group = iommu_group_of(roots, pci);
+    auto const add = [&](fs::path const& path) {
         struct stat status{};
-        if (::stat(path.c_str(), &status) == 0 && S_ISCHR(status.st_mode))
-            numbers.push_back(status.st_rdev);
-    }
-    return numbers;
+        if (::stat(path.c_str(), &status) != 0) return false;
+        if (S_ISCHR(status.st_mode)) nodes.numbers.push_back(status.st_rdev);
+        return true;
+    };
+    if (nodes.group && !add(group_path(roots, *nodes.group, "")))
+        add(group_path(roots, *nodes.group, no_iommu));
+    // Nodes of single devices came with Linux 6.6. Without their folder no VF has one.
+    auto const devices = roots.dev / "vfio/devices";
+    if (::access(devices.c_str(), F_OK) != 0) return nodes;
+    for (auto const& name : entries(pci_folder(roots, pci) / "vfio-dev")) add(devices / name);
+    return nodes;
+}
+
+std::vector<dev_t> vfio_nodes_of(LinuxKernelRoots const& roots, PciAddress const& pci) {
+    return read_vfio_nodes(roots, pci).numbers;
+}
+
+OpenFiles find_open_files(LinuxKernelRoots const& roots, std::vector<dev_t> const& nodes) {
+    auto found = find(roots, nodes, true);
+    if (nodes.empty()) found.holders = Holders{};  // whatever can't be read holds nothing of these
+    return found;
 }
 
 Result<Holders> find_holders(LinuxKernelRoots const& roots, std::vector<dev_t> const& nodes) {
-    Holders holders;
-    if (nodes.empty()) return holders;
-    std::set<dev_t> const desired(nodes.begin(), nodes.end());
-    std::error_code error;
-    fs::directory_iterator it(roots.proc, error);
-    for (fs::directory_iterator const end; !error && it != end; it.increment(error)) {
-        auto const pid = process_id(it->path().filename().string());
-        // Holds of this process don't count: another thread may hold a group right now.
-        if (!pid || *pid == ::getpid()) continue;
-        VFMGR_TRY(auto const held, nodes_held_by(it->path(), desired));
-        for (auto const node : held)
-            holders[node].push_back({*pid, read_text(it->path() / "comm").value_or("?")});
-    }
-    if (!error) return holders;
-    return fail({Problem::vf_in_use,
-                 fmt::format("{} can't be read, so any VF may be in use: {}", roots.proc.string(),
-                             error.message()),
-                 "mount /proc without hidepid",
-                 {errno_cause("opendir " + roots.proc.string(), error.value())}});
+    if (nodes.empty()) return Holders{};
+    return find(roots, nodes, false).holders;
+}
+
+std::vector<NumVfsWriter> find_numvfs_writers(LinuxKernelRoots const& roots) {
+    return find(roots, {}, true).numvfs_writers;
 }
 
 std::vector<VfioHolder> holders_of(Holders const& holders, std::vector<dev_t> const& nodes) {

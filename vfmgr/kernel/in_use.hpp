@@ -24,15 +24,41 @@ struct VfAt {
     PciAddress pci;
 };
 
-// Returns the device numbers of the VFIO nodes that can hold a VF: its group's and its own.
+// A VF's IOMMU group, and the device numbers of the VFIO nodes that can hold the VF: its group's
+// and its own.
+struct VfioNodes {
+    std::optional<std::uint32_t> group;
+    std::vector<dev_t> numbers;
+};
+[[nodiscard]] VfioNodes read_vfio_nodes(LinuxKernelRoots const& roots, PciAddress const& pci);
+// The numbers alone.
 [[nodiscard]] std::vector<dev_t> vfio_nodes_of(LinuxKernelRoots const& roots,
                                                PciAddress const& pci);
 
 // Keyed by device number, so neither mount namespaces nor other names for a node hide a holder.
 using Holders = std::map<dev_t, std::vector<VfioHolder>>;
-// Checks all processes except this one. An Error when any process's descriptors can't be read.
+// A process other than this one that has a PF's sriov_numvfs open for writing.
+struct NumVfsWriter {
+    PciAddress pf;
+    std::int32_t pid = 0;
+    std::string comm;
+    bool operator==(NumVfsWriter const&) const = default;
+};
+
+// What all processes except this one have open.
+struct OpenFiles {
+    // An Error when any process's descriptors can't be read.
+    Result<Holders> holders;
+    // Leaves out processes whose descriptors can't be read: this explains, it does not guard.
+    std::vector<NumVfsWriter> numvfs_writers;
+};
+// Both in one pass: a host has thousands of descriptors.
+[[nodiscard]] OpenFiles find_open_files(LinuxKernelRoots const& roots,
+                                        std::vector<dev_t> const& nodes);
+// One of them alone.
 [[nodiscard]] Result<Holders> find_holders(LinuxKernelRoots const& roots,
                                            std::vector<dev_t> const& nodes);
+[[nodiscard]] std::vector<NumVfsWriter> find_numvfs_writers(LinuxKernelRoots const& roots);
 // One entry for each process.
 [[nodiscard]] std::vector<VfioHolder> holders_of(Holders const& holders,
                                                  std::vector<dev_t> const& nodes);

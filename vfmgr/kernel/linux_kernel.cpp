@@ -49,23 +49,34 @@ Error const* error_of(Result<T> const& result) {
     return result ? nullptr : &result.error();
 }
 
+struct Reading {
+    LinuxKernelRoots const& roots;
+    DeviceBooks& books;
+    NlSocket& socket;
+    NetworkSnapshot const& network;
+    Deadline deadline;
+};
+
 // If one source can't be read, the view still has the others, and the reason.
-PfState observe_pf(LinuxKernelRoots const& roots, DeviceBooks& books, NlSocket& socket,
-                   NetworkSnapshot const& network, PciAddress const& pf, Deadline deadline) {
-    auto const vfs = list_vfs(roots, pf);
-    if (!vfs) return stale_pf(pf, vfs.error());
+PfState observe_pf(Reading const& reading, PciAddress const& pf,
+                   std::vector<NumVfsWriter>& writers) {
+    auto const& [roots, books, socket, network, deadline] = reading;
+    auto const vfs = list_vfs_with_nodes(roots, pf);
     std::vector<dev_t> nodes;
-    for (auto const& [index, pci] : *vfs)
-        for (auto const node : vfio_nodes_of(roots, pci)) nodes.push_back(node);
-    auto const holders = find_holders(roots, nodes);
+    for (auto const& [index, vf] : vfs.value_or(ListedVfs{}))
+        nodes.insert(nodes.end(), vf.vfio.numbers.begin(), vf.vfio.numbers.end());
+    auto const open = find_open_files(roots, nodes);
+    writers = open.numvfs_writers;
+    if (!vfs) return stale_pf(pf, vfs.error());
     auto const settings = settings_of(roots, socket, network, pf, deadline);
     auto const eswitch = switch_of(pf, deadline);
     auto state = view_pf(roots, books,
-                         {network, settings.value_or(VfSettings{}), holders.value_or(Holders{}),
-                          eswitch.value_or(Switch{})},
+                         {network, *vfs, settings.value_or(VfSettings{}),
+                          open.holders.value_or(Holders{}), eswitch.value_or(Switch{})},
                          pf);
     if (!state) return stale_pf(pf, state.error());
-    for (auto const* const error : {error_of(eswitch), error_of(settings), error_of(holders)}) {
+    for (auto const* const error :
+         {error_of(eswitch), error_of(settings), error_of(open.holders)}) {
         if (error == nullptr) continue;
         state->stale = true;
         state->stale_reason = error->detail;
@@ -74,6 +85,14 @@ PfState observe_pf(LinuxKernelRoots const& roots, DeviceBooks& books, NlSocket& 
 }
 
 }  // namespace
+
+Result<std::vector<PciAddress>> pfs_in(LinuxKernelRoots const& roots, KernelScope const& scope) {
+    if (!scope) return list_pfs(roots);
+    auto const* const pf = std::get_if<PciAddress>(&*scope);
+    if (pf == nullptr) return std::vector<PciAddress>{};
+    VFMGR_TRY(bool const there, is_pf(roots, *pf));
+    return there ? std::vector{*pf} : std::vector<PciAddress>{};
+}
 
 LinuxKernel::LinuxKernel(LinuxKernelRoots roots) : roots_(std::move(roots)) {}
 
@@ -85,16 +104,15 @@ Result<KernelView> LinuxKernel::observe(KernelScope const& scope) {
         VFMGR_TRY(view.network, view_host_network(roots_, modules_, deadline));
         if (scope) return view;
     }
-    VFMGR_TRY(auto pfs, list_pfs(roots_));
-    if (scope)
-        std::erase_if(pfs, [&](PciAddress const& pf) { return *scope != KernelSubject(pf); });
+    VFMGR_TRY(auto const pfs, pfs_in(roots_, scope));
     auto const observed_at = system_clock().now();  // nothing in the view is older
     VFMGR_TRY(auto const network, take_snapshot(deadline));
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
     view.routes = view_routes(network);
     for (auto const& pf : pfs) {
-        auto state = observe_pf(roots_, books_, socket, network, pf, deadline);
-        detect_hang(state);
+        std::vector<NumVfsWriter> writers;
+        auto state = observe_pf({roots_, books_, socket, network, deadline}, pf, writers);
+        detect_hang(state, std::move(writers));
         state.observed_at = observed_at;
         view.pfs.emplace(pf, std::move(state));
     }
@@ -103,9 +121,8 @@ Result<KernelView> LinuxKernel::observe(KernelScope const& scope) {
 
 // Detects another program that hangs while it changes the PF's VFs. The daemon detects a hang of
 // our own worker: it does not answer.
-void LinuxKernel::detect_hang(PfState& pf) {
+void LinuxKernel::detect_hang(PfState& pf, std::vector<NumVfsWriter> writers) {
     auto const now = std::chrono::steady_clock::now();
-    auto writers = find_numvfs_writers(roots_);
     std::erase_if(writers, [&](NumVfsWriter const& each) { return each.pf != pf.info.pci; });
     std::lock_guard const lock(mutex_);
     std::erase_if(writers_, [&](auto const& observed) {

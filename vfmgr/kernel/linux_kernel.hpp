@@ -15,6 +15,10 @@
 
 namespace vfmgr {
 
+// The PFs that an observation covers: all, one if it is there, or none.
+[[nodiscard]] Result<std::vector<PciAddress>> pfs_in(LinuxKernelRoots const& roots,
+                                                     KernelScope const& scope);
+
 class LinuxKernel : public Kernel {
   public:
     explicit LinuxKernel(LinuxKernelRoots roots);
@@ -26,7 +30,7 @@ class LinuxKernel : public Kernel {
   private:
     [[nodiscard]] Result<Observed> configure(ConfigureVfs const& step, Deadline deadline);
     [[nodiscard]] std::optional<OpenPf> take_open(PciAddress const& pf);
-    void detect_hang(PfState& pf);
+    void detect_hang(PfState& pf, std::vector<NumVfsWriter> writers);
     void detect_held_removal(PfState& pf, Deadline now);
 
     LinuxKernelRoots roots_;

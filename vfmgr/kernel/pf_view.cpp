@@ -154,12 +154,13 @@ std::vector<HostInterface> view_interfaces(NetworkSnapshot const& network, PciAd
 }
 
 VfState view_vf(LinuxKernelRoots const& roots, PfSources const& sources, PciAddress const& pf,
-                std::uint16_t index, PciAddress const& pci) {
+                std::uint16_t index, ListedVf const& listed) {
+    auto const& pci = listed.pci;
     VfState vf;
     vf.index = index;
     vf.pci = pci;
     vf.driver = driver_of(roots, pci);
-    vf.iommu_group = iommu_group_of(roots, pci);
+    vf.iommu_group = listed.vfio.group;
     if (auto const netdevs = netdevs_of(roots, pci); !netdevs.empty()) vf.ifname = netdevs.front();
     vf.settings = read_vf_files(roots, {pf, index}, pci);
     if (auto const found = sources.settings.find(index); found != sources.settings.end())
@@ -167,9 +168,7 @@ VfState view_vf(LinuxKernelRoots const& roots, PfSources const& sources, PciAddr
     auto const& ports = sources.eswitch.ports;
     if (auto const port = std::ranges::find(ports, index, &VfPort::vf); port != ports.end())
         vf.settings.roce = port->roce;
-    // The search for holders already looked up the nodes; repeat that only where one is held.
-    if (!sources.holders.empty())
-        vf.holders = holders_of(sources.holders, vfio_nodes_of(roots, pci));
+    vf.holders = holders_of(sources.holders, listed.vfio.numbers);
     return vf;
 }
 
@@ -245,6 +244,15 @@ Netdev const* interface_netdev(LinuxKernelRoots const& roots, std::vector<Netdev
     return nullptr;
 }
 
+Result<ListedVfs> list_vfs_with_nodes(LinuxKernelRoots const& roots, PciAddress const& pf) {
+    auto const beside = roots_beside(roots, pf);
+    VFMGR_TRY(auto const vfs, list_vfs(beside, pf));
+    ListedVfs listed;
+    for (auto const& [index, pci] : vfs)
+        listed.emplace(index, ListedVf{pci, read_vfio_nodes(beside, pci)});
+    return listed;
+}
+
 Result<PfState> view_pf(LinuxKernelRoots const& roots, DeviceBooks& books, PfSources const& sources,
                         PciAddress const& pf) {
     PfState state;
@@ -259,15 +267,16 @@ Result<PfState> view_pf(LinuxKernelRoots const& roots, DeviceBooks& books, PfSou
     state.info.pcie_root = pcie_root_of(roots, pf);
     VFMGR_TRY(state.info.total_vfs, total_vfs(roots, pf));
     state.info.numa_node = numa_node_of(roots, pf);
-    VFMGR_TRY(auto const vfs, list_vfs(roots, pf));
-    state.info.num_vfs = static_cast<std::uint16_t>(vfs.size());
+    state.info.num_vfs = static_cast<std::uint16_t>(sources.vfs.size());
     state.drivers_autoprobe = read_drivers_autoprobe(roots, pf);
-    for (auto const& [index, pci] : vfs) {
-        state.vfs.push_back(view_vf(roots, sources, pf, index, pci));
-        if (auto methods = read_reset_methods(roots, pci); !methods.empty())
+    auto const beside = roots_beside(roots, pf);
+    for (auto const& [index, vf] : sources.vfs) {
+        state.vfs.push_back(view_vf(beside, sources, pf, index, vf));
+        if (auto methods = read_reset_methods(beside, vf.pci); !methods.empty())
             state.reset_methods.push_back({index, std::move(methods)});
     }
-    if (!vfs.empty()) state.info.vfio_variant = books.vfio.variant_of(roots, vfs.begin()->second);
+    if (!sources.vfs.empty())
+        state.info.vfio_variant = books.vfio.variant_of(roots, sources.vfs.begin()->second.pci);
     // The device link is the only safe map between RDMA and network devices of hardware.
     if (auto const hardware = rdma_devices_of(roots, pf); !hardware.empty()) {
         state.info.rdma_device = hardware.front();

@@ -64,8 +64,18 @@ struct Switch {
     std::optional<EswitchMode> mode;
     std::vector<VfPort> ports;
 };
+// VFs with what must be read of them before their holders can be found.
+struct ListedVf {
+    PciAddress pci;
+    VfioNodes vfio;
+};
+using ListedVfs = std::map<std::uint16_t, ListedVf>;
+[[nodiscard]] Result<ListedVfs> list_vfs_with_nodes(LinuxKernelRoots const& roots,
+                                                    PciAddress const& pf);
+
 struct PfSources {
     NetworkSnapshot const& network;
+    ListedVfs const& vfs;
     VfSettings const& settings;
     Holders const& holders;
     Switch const& eswitch;

@@ -127,10 +127,8 @@ Result<Observed> RemoteKernel::perform(KernelStep const& step, Deadline deadline
 }
 
 Result<KernelView> RemoteKernel::observe(KernelScope const& scope) {
-    VFMGR_TRY(auto pfs, list_pfs_());
+    VFMGR_TRY(auto const pfs, list_pfs_(scope));
     if (scope) await_predecessor(*scope);
-    if (scope)
-        std::erase_if(pfs, [&](PciAddress const& pf) { return *scope != KernelSubject(pf); });
     std::vector<std::future<PfState>> states;
     for (auto const& pf : pfs)
         states.push_back(std::async(std::launch::async, [this, pf] { return observe_pf(pf); }));

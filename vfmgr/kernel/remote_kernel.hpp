@@ -34,7 +34,7 @@ struct WorkerStarter {
 
 class RemoteKernel final : public Kernel {
   public:
-    using ListPfs = std::function<Result<std::vector<PciAddress>>()>;
+    using ListPfs = std::function<Result<std::vector<PciAddress>>(KernelScope const&)>;
     // Each card with its functions; the card's worker is that of the first one.
     using ListCards = std::function<Result<std::vector<CardFunctions>>()>;
     RemoteKernel(ListPfs list_pfs, ListCards list_cards, WorkerStarter workers,

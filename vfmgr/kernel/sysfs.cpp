@@ -104,7 +104,16 @@ std::vector<std::string> entries(fs::path const& folder) {
 
 fs::path pci_folder(LinuxKernelRoots const& roots, PciAddress const& pci) {
     // Builds one string: joining paths parses them, and a thousand VFs take thousands of joins.
+    if (!roots.devices.empty()) return roots.devices.native() + "/" + to_string(pci);
     return roots.sysfs.native() + "/bus/pci/devices/" + to_string(pci);
+}
+
+LinuxKernelRoots roots_beside(LinuxKernelRoots const& roots, PciAddress const& pf) {
+    auto beside = roots;
+    std::error_code error;
+    auto const folder = fs::canonical(pci_folder(roots, pf), error);
+    if (!error && folder.filename() == to_string(pf)) beside.devices = folder.parent_path();
+    return beside;
 }
 
 Result<std::vector<PciAddress>> list_pfs(LinuxKernelRoots const& roots) {
@@ -120,6 +129,14 @@ Result<std::vector<PciAddress>> list_pfs(LinuxKernelRoots const& roots) {
     }
     std::sort(pfs.begin(), pfs.end());
     return pfs;
+}
+
+Result<bool> is_pf(LinuxKernelRoots const& roots, PciAddress const& pci) {
+    auto const file = pci_folder(roots, pci) / "sriov_totalvfs";
+    std::error_code error;
+    bool const exists = fs::exists(file, error);
+    if (error) return fail(unreadable(file, "stat", error.value()));
+    return exists;
 }
 
 Error no_such_device(LinuxKernelRoots const& roots, PciAddress const& pf, int error) {

@@ -25,6 +25,7 @@ struct LinuxKernelRoots {
     std::filesystem::path udev = "/run/udev";
     std::filesystem::path modules = running_kernels_modules();
     std::filesystem::path programs = "/usr/bin";  // folder of the cards' own tools
+    std::filesystem::path devices{};              // of PCI functions; empty: sysfs has links to all
 };
 
 // Returns the file's text without the final newline.
@@ -40,8 +41,14 @@ struct LinuxKernelRoots {
 
 [[nodiscard]] std::filesystem::path pci_folder(LinuxKernelRoots const& roots,
                                                PciAddress const& pci);
+// The same roots with a shorter way to a PF's VFs. Their folders are beside the PF's own
+// (pci_iov_add_virtfn(), drivers/pci/iov.c), which bus/pci/devices only links to, and the kernel
+// needs more time for such a link than for all else that it does to read a file of a VF.
+[[nodiscard]] LinuxKernelRoots roots_beside(LinuxKernelRoots const& roots, PciAddress const& pf);
 // Lists devices with sriov_totalvfs, ascending.
 [[nodiscard]] Result<std::vector<PciAddress>> list_pfs(LinuxKernelRoots const& roots);
+// Asks for one device alone: a host with a thousand VFs has a thousand others.
+[[nodiscard]] Result<bool> is_pf(LinuxKernelRoots const& roots, PciAddress const& pci);
 // `error`, the errno of opening the PF's folder, is the cause.
 [[nodiscard]] Error no_such_device(LinuxKernelRoots const& roots, PciAddress const& pf, int error);
 // Read from the virtfnN links, the only reliable source: addresses change with the number of VFs.

@@ -24,27 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns the PF when the descriptor is its sriov_numvfs.
-std::optional<PciAddress> pf_of_numvfs(fs::path const& descriptor) {
-    std::error_code error;
-    auto const file = fs::read_symlink(descriptor, error);
-    if (error || file.filename() != "sriov_numvfs") return std::nullopt;
-    auto const pf = PciAddress::parse(file.parent_path().filename().string());
-    return pf ? std::optional(*pf) : std::nullopt;
-}
-
-// A reader hangs too, but blocks no other process.
-bool for_writing(fs::path const& information) {
-    auto const text = read_text(information).value_or("");
-    auto const at = text.find("flags:");
-    if (at == text.npos) return false;
-    auto const digits = text.find_first_of("01234567", at);
-    unsigned flags = 0;
-    if (digits != text.npos)
-        std::from_chars(text.data() + digits, text.data() + text.size(), flags, 8);
-    return (flags & static_cast<unsigned>(O_ACCMODE)) != O_RDONLY;
-}
-
 // Returns "D" from "812 (a b) c) D 1 …": the name may hold anything, parentheses too.
 char state_in(std::string const& stat) {
     auto const end = stat.rfind(')');
@@ -87,22 +66,6 @@ std::string where_it_hangs(fs::path const& proc, std::int32_t pid) {
         if (uninterruptible) break;
     }
     return where;
-}
-
-std::vector<NumVfsWriter> find_numvfs_writers(LinuxKernelRoots const& roots) {
-    std::vector<NumVfsWriter> writers;
-    for (auto const& name : entries(roots.proc)) {
-        auto const pid = process_id(name);
-        if (!pid || *pid == ::getpid()) continue;
-        auto const process = roots.proc / name;
-        for (auto const& fd : entries(process / "fd")) {
-            auto const pf = pf_of_numvfs(process / "fd" / fd);
-            if (!pf || !for_writing(process / "fdinfo" / fd)) continue;
-            writers.push_back({*pf, *pid, read_text(process / "comm").value_or("?")});
-            break;
-        }
-    }
-    return writers;
 }
 
 std::string describe(LinuxKernelRoots const& roots, NumVfsWriter const& writer) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/os/descriptor.hpp"
+#include "vfmgr/kernel/in_use.hpp"
 #include "vfmgr/kernel/sysfs.hpp"
 #include "vfmgr/kernel/worker.hpp"
 #include "vfmgr/plan/host_view.hpp"
@@ -20,16 +21,6 @@ namespace vfmgr {
 
 // Returns " in vfio_unregister_group_dev", from the task that sleeps deepest; empty when unknown.
 [[nodiscard]] std::string where_it_hangs(std::filesystem::path const& proc, std::int32_t pid);
-
-// A process other than this one that has a PF's sriov_numvfs open for writing.
-struct NumVfsWriter {
-    PciAddress pf;
-    std::int32_t pid = 0;
-    std::string comm;
-    bool operator==(NumVfsWriter const&) const = default;
-};
-// Leaves out processes whose descriptors can't be read: this explains, it does not guard.
-[[nodiscard]] std::vector<NumVfsWriter> find_numvfs_writers(LinuxKernelRoots const& roots);
 
 // A VF that is being unbound from its driver while a process has it open. The kernel waits for that
 // process, and so does any process that removes the VF or its PF. The driver's link is gone from

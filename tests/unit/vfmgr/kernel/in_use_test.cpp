@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/kernel/in_use.hpp"
+
+#include <sys/stat.h>
+
 #include "host_tree.hpp"
 
 namespace vfmgr {
@@ -163,6 +166,53 @@ TEST(GuardUnused, AnInterfaceThatIsNowhereToBeSeenIsUse) {
     EXPECT_NE(used.error().detail.find("another network namespace"), std::string::npos);
     tree.write(tree.device("0000:01:10.4") / "class", "0x010802\n");
     EXPECT_TRUE(tree.guard()) << "an NVMe VF has none";
+}
+
+TEST(VfioNodes, AreTheGroupsAndTheDevices) {
+    OneVf const tree;
+    struct stat null{}, zero{};
+    ::stat("/dev/null", &null);
+    ::stat("/dev/zero", &zero);
+    auto const before = read_vfio_nodes(tree.roots(), tree.vf.pci);
+    EXPECT_EQ(before.group, 12U);
+    EXPECT_EQ(before.numbers, std::vector{null.st_rdev}) << "before Linux 6.6";
+    tree.link(tree.roots().dev / "vfio/devices/vfio0", "/dev/zero");
+    EXPECT_EQ(read_vfio_nodes(tree.roots(), tree.vf.pci).numbers,
+              (std::vector{null.st_rdev, zero.st_rdev}));
+    fs::rename(tree.roots().dev / "vfio/12", tree.roots().dev / "vfio/noiommu-12");
+    EXPECT_EQ(vfio_nodes_of(tree.roots(), tree.vf.pci), (std::vector{null.st_rdev, zero.st_rdev}));
+}
+
+struct TwoProcesses : OneVf {
+    TwoProcesses() {
+        add_process(812, "qemu");
+        give_descriptor(812, 5, "/dev/null");
+        add_process(900, "bash");
+        give_descriptor(900, 1, device("0000:01:00.0") / "sriov_numvfs");
+        write(roots().proc / "900/fdinfo/1", "pos:\t0\nflags:\t0100001\n");
+    }
+    std::vector<NumVfsWriter> const writers{{pci("0000:01:00.0"), 900, "bash"}};
+};
+
+TEST(OpenFiles, AreHoldersAndWritersInOnePass) {
+    TwoProcesses const tree;
+    auto const nodes = vfio_nodes_of(tree.roots(), tree.vf.pci);
+    auto const open = find_open_files(tree.roots(), nodes);
+    ASSERT_TRUE(open.holders);
+    EXPECT_EQ(holders_of(*open.holders, nodes), (std::vector<VfioHolder>{{812, "qemu"}}));
+    EXPECT_EQ(open.numvfs_writers, tree.writers);
+}
+
+TEST(OpenFiles, ThatCannotBeReadMeanInUseWhereThereIsANode) {
+    TwoProcesses const tree;
+    tree.add_process(7, "hidden");
+    fs::remove(tree.roots().proc / "7/fd");
+    tree.write(tree.roots().proc / "7/fd", "no folder");
+    auto const open = find_open_files(tree.roots(), vfio_nodes_of(tree.roots(), tree.vf.pci));
+    ASSERT_FALSE(open.holders);
+    EXPECT_EQ(open.holders.error().causes.at(0).code, "ENOTDIR");
+    EXPECT_EQ(open.numvfs_writers, tree.writers) << "the others explain a hang all the same";
+    EXPECT_TRUE(find_open_files(tree.roots(), {}).holders);
 }
 
 TEST(HoldersOf, ListsAProcessOnce) {

@@ -66,8 +66,9 @@ struct TwoVfs : HostTree {
     }
     [[nodiscard]] PfState view() {
         DeviceBooks books;
-        return view_pf(roots(), books, {network, settings, holders, eswitch}, pci("0000:01:00.0"))
-            .value();
+        auto const pf = pci("0000:01:00.0");
+        auto const vfs = list_vfs_with_nodes(roots(), pf).value();
+        return view_pf(roots(), books, {network, vfs, settings, holders, eswitch}, pf).value();
     }
     NetworkSnapshot network;
     VfSettings settings;

@@ -62,7 +62,7 @@ struct Host {
     explicit Host(RemoteKernelTimes given = {300ms, 100ms, 100ms, 0ms})
         : fake(two_pfs()), times(given) {
         kernel = std::make_unique<RemoteKernel>(
-            [this]() -> Result<std::vector<PciAddress>> { return pfs; },
+            [this](KernelScope const& scope) { return pfs_in(scope); },
             [] { return Result<std::vector<CardFunctions>>{{{pf1, {pf1}}}}; },
             WorkerStarter{[this](KernelSubject const& subject) { return start(subject); },
                           [this](KernelSubject const&, Deadline) { predecessor.pass(); }},
@@ -72,6 +72,12 @@ struct Host {
         dies_when_killed = true;
         kernel.reset();
         for (auto& worker : workers) worker.join();
+    }
+    Result<std::vector<PciAddress>> pfs_in(KernelScope const& scope) const {
+        auto some = pfs;
+        if (scope)
+            std::erase_if(some, [&](PciAddress const& pf) { return *scope != KernelSubject(pf); });
+        return some;
     }
     static KernelView two_pfs() {
         KernelView view;
@@ -316,7 +322,7 @@ TEST(RemoteKernel, AWorkerOfAnEarlierDaemonThatNeverEndsIsGivenUp) {
 
 TEST(RemoteKernel, APfWhoseWorkerDoesNotStartIsStaleWithTheReason) {
     Host host;
-    RemoteKernel kernel([&]() -> Result<std::vector<PciAddress>> { return host.pfs; },
+    RemoteKernel kernel([&](KernelScope const& scope) { return host.pfs_in(scope); },
                         [] { return Result<std::vector<CardFunctions>>{}; },
                         {[&](KernelSubject const& pf) -> Result<WorkerProcess> {
                              if (pf == KernelSubject(pf1)) return host.start(pf);

@@ -7,6 +7,7 @@
 namespace vfmgr {
 namespace {
 
+namespace fs = std::filesystem;
 using test::HostTree;
 using test::pci;
 
@@ -48,6 +49,39 @@ TEST(ListPfs, AreTheDevicesWithSriovTotalvfs) {
     tree.add_device("0000:00:1f.0");
     auto const pfs = list_pfs(tree.roots()).value();
     EXPECT_EQ(pfs, (std::vector{pci("0000:3b:00.0"), pci("0000:81:00.1")}));
+}
+
+TEST(IsPf, AsksForOneDevice) {
+    HostTree const tree;
+    tree.add_pf("0000:81:00.1", 8);
+    tree.add_device("0000:00:1f.0");
+    EXPECT_TRUE(is_pf(tree.roots(), pci("0000:81:00.1")).value());
+    EXPECT_FALSE(is_pf(tree.roots(), pci("0000:00:1f.0")).value());
+    EXPECT_FALSE(is_pf(tree.roots(), pci("0000:81:00.0")).value());
+    auto roots = tree.roots();
+    roots.sysfs /= std::string(300, 'x');  // ENAMETOOLONG: not known, which is not "no"
+    EXPECT_FALSE(is_pf(roots, pci("0000:81:00.1")));
+}
+
+// As in the kernel's tree, where bus/pci/devices has only links.
+TEST(RootsBeside, FindAPfsVfsWhereItIs) {
+    HostTree const tree;
+    auto const real = tree.roots().sysfs / "devices/pci0000:00/0000:00:03.0";
+    tree.add_pf("0000:81:00.1", 8);
+    tree.add_vf("0000:81:00.1", 0, "0000:82:10.0");
+    fs::create_directories(real);
+    for (auto const* const name : {"0000:81:00.1", "0000:82:10.0"}) {
+        fs::rename(tree.device(name), real / name);
+        tree.link(tree.device(name), real / name);
+    }
+    auto const pf = pci("0000:81:00.1"), vf = pci("0000:82:10.0");
+    auto const beside = roots_beside(tree.roots(), pf);
+    EXPECT_EQ(pci_folder(beside, vf), real / "0000:82:10.0");
+    EXPECT_EQ(list_vfs(beside, pf).value(), list_vfs(tree.roots(), pf).value());
+    EXPECT_EQ(pci_folder(tree.roots(), vf), tree.device("0000:82:10.0"));
+    EXPECT_EQ(pci_folder(roots_beside(tree.roots(), pci("0000:81:00.0")), vf),
+              tree.device("0000:82:10.0"))
+        << "of a PF that is gone";
 }
 
 TEST(ListPfs, WithoutSysfsIsAnErrorNotAnEmptyHost) {
