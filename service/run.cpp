@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <future>
 #include <set>
 
 #include "api/os/handle.hpp"
@@ -45,6 +46,14 @@ Result<std::unique_ptr<Control>> open_control(Config const& config, Clock const&
                     "set state_dir in vfmgr.toml to a writable folder");
     VFMGR_TRY(Store store, Store::open(store_file(config)));
     return Control::start(std::move(store), clock);
+}
+
+// libvirtd takes a second to describe a hundred VMs the first time. It does so while the store is
+// read and the workers start; the first observation then finds what has not changed since. An error
+// shows again there.
+std::future<void> describe_early(Hypervisor& hypervisor) {
+    return std::async(std::launch::async,
+                      [&] { static_cast<void>(hypervisor.observe(std::nullopt).has_value()); });
 }
 
 // The objects that the routes answer from.
@@ -282,6 +291,7 @@ void stop(Engine& engine, http::Server& server, AuditTrail& trail, Clock& clock)
 
 Result<void> run(Config const& config, LoadConfig const& load, Kernel& kernel,
                  Hypervisor& hypervisor, GuestSeam const& guests, Bell& bell, Clock& clock) {
+    auto const described = describe_early(hypervisor);
     VFMGR_TRY(auto control, open_control(config, clock));
     TokenUses token_uses;  // the engine's tasks refer to it
     auto access = access_at_start(config);
