@@ -113,6 +113,26 @@ std::string set_role(Map& roles, typename Map::key_type const& who, toml::node c
     return {};
 }
 
+// "operator", or {role = "operator", tenant = "blue"}.
+std::string set_client(std::map<std::string, ClientRole>& clients, std::string const& name,
+                       toml::node const& node) {
+    auto const* const table = node.as_table();
+    if (!table) return set_role(clients, name, node);
+    auto const word = [&](char const* key) {
+        auto const* const value = table->get(key);
+        return value ? value->value_exact<std::string>() : std::optional<std::string>();
+    };
+    auto const role = enum_value<Role>(word("role").value_or(""));
+    auto const tenant = word("tenant");
+    if (table->size() != 2 || !role || !tenant)
+        return "must be a role, or of the form {role = \"operator\", tenant = \"blue\"}";
+    if (!can_be_a_tenants(*tenant))
+        return fmt::format("has a tenant whose name {}", rule_of_tenant_names);
+    if (*role == Role::admin) return "can't be an admin of a tenant: an admin has no limits";
+    clients[name] = ClientRole(*role, *tenant);
+    return {};
+}
+
 class FileReader {
   public:
     FileReader(std::string file, Config& config, std::vector<Violation>& violations)
@@ -211,7 +231,7 @@ class FileReader {
                        [this](std::string const& name, toml::node const& node) -> std::string {
                            if (!http::valid_certificate_name(name))
                                return "must be named by 1 to 255 visible ASCII characters";
-                           return set_role(config_.roles.clients, name, node);
+                           return set_client(config_.roles.clients, name, node);
                        });
     }
 

@@ -11,6 +11,7 @@
 
 #include "api/http/http.hpp"
 #include "api/types/daemon.hpp"
+#include "service/auth/authenticate.hpp"
 #include "service/event_limits.hpp"
 #include "service/rate_limit.hpp"
 
@@ -36,7 +37,7 @@ struct TlsSettings {
 struct RoleSettings {
     std::map<std::string, Role> groups = {{"vfmgr", Role::operator_}};
     std::map<std::uint32_t, Role> uids;
-    std::map<std::string, Role> clients;  // by the name in their certificate
+    std::map<std::string, ClientRole> clients;  // by the name in their certificate
     bool operator==(RoleSettings const&) const = default;
 };
 

@@ -56,7 +56,8 @@ Values values_of(Config const& config) {
     };
     add_roles("roles.groups", config.roles.groups);
     add_roles("roles.uids", config.roles.uids);
-    add_roles("tls.clients", config.roles.clients);
+    for (auto const& [name, client] : config.roles.clients)
+        values["tls.clients." + name] = to_string(client);
     add_limits(values, config);
     return values;
 }

@@ -59,7 +59,7 @@ void EventReader::take(std::uint64_t after, EventPage const& page, RecentEvents 
         return;
     }
     for (auto const& event : page.events)
-        if (filter_.matches(event)) pending_.push_back(frame_of(event));
+        if (auto one = frame_for(filter_, event)) pending_.push_back(std::move(one));
     bool const more = page.events.size() == event_page_max;
     after_ = more ? page.events.back().number : page.last;
 }

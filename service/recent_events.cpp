@@ -18,7 +18,7 @@ bool EventFilter::matches(Event const& event) const {
     };
     return is(pf, event.pf) && is(attachment, event.attachment) &&
            (is(vm, event.vm) || is(vm, event.vm_uuid)) && is(network, event.network) &&
-           is(pool, event.pool) && is(reservation, event.reservation) &&
+           is(pool, event.pool) && is(reservation, event.reservation) && is(tenant, event.tenant) &&
            (kinds.empty() || std::ranges::find(kinds, event.kind) != kinds.end());
 }
 
@@ -26,6 +26,13 @@ http::Frame frame_of(Event const& event) {
     std::string data;
     append_json(data, event);
     return std::make_shared<std::string const>(http::sse_event(event.number, "", data));
+}
+
+http::Frame frame_for(EventFilter const& filter, Event const& event, http::Frame const& whole) {
+    if (!filter.matches(event)) return {};
+    auto const seen = filter.viewer ? seen_by(filter.viewer->tenant, event) : std::optional(event);
+    if (!seen) return {};
+    return whole && *seen == event ? whole : frame_of(*seen);
 }
 
 RecentEvents::RecentEvents(RecentLimits limits, EventPage const& tail)
@@ -58,9 +65,10 @@ RecentEvents::Part RecentEvents::after(std::uint64_t number, EventFilter const& 
     std::size_t bytes = 0;
     for (auto entry = std::ranges::upper_bound(entries_, number, {}, number_of);
          entry != entries_.end(); ++entry) {
-        if (!filter.matches(entry->event)) continue;
-        part.frames.push_back(entry->frame);
-        bytes += entry->frame->size();
+        auto frame = frame_for(filter, entry->event, entry->frame);
+        if (!frame) continue;
+        bytes += frame->size();
+        part.frames.push_back(std::move(frame));
         if (bytes < write_bytes) continue;
         part.through = entry->event.number;
         break;

@@ -11,7 +11,7 @@
 
 #include "api/http/http.hpp"
 #include "service/event_limits.hpp"
-#include "vfmgr/store/store.hpp"
+#include "vfmgr/engine/tenants.hpp"
 
 namespace vfmgr {
 
@@ -20,15 +20,21 @@ struct EventFilter {
     std::optional<PciAddress> pf{};
     std::optional<std::string> vm{};  // its name or UUID
     std::optional<std::string> attachment{};
-    std::optional<std::string> network{};  // these three change themselves
+    std::optional<std::string> network{};  // these four change themselves
     std::optional<std::string> pool{};
     std::optional<std::string> reservation{};
+    std::optional<std::string> tenant{};
     std::vector<EventKind> kinds{};  // one of them; empty: any
+    Viewer viewer{};                 // gets its tenant's only
 
     [[nodiscard]] bool matches(Event const& event) const;
 };
 
 [[nodiscard]] http::Frame frame_of(Event const& event);
+// Returns the frame that the reader gets, which is `whole` if it sees all of the event; null: it
+// gets none.
+[[nodiscard]] http::Frame frame_for(EventFilter const& filter, Event const& event,
+                                    http::Frame const& whole = {});
 
 class RecentEvents {
   public:

@@ -69,11 +69,11 @@ struct Answerers {
 std::vector<Route> all_routes(Answerers const& answerers, Clock& clock) {
     auto& [engine, interop, checks, firmware, token_uses, events] = answerers;
     std::vector<Route> all;
-    for (auto& routes :
-         {root_routes(), document_routes(), host_routes(checks), pf_routes(engine),
-          firmware_routes(engine, firmware), network_routes(), pool_routes(), desired_routes(),
-          vm_routes(), rdma_link_routes(engine), attachment_routes(engine), interop_routes(interop),
-          operation_routes(engine), event_routes(events), audit_routes(engine)})
+    for (auto& routes : {root_routes(), document_routes(), host_routes(checks), pf_routes(engine),
+                         firmware_routes(engine, firmware), network_routes(), pool_routes(),
+                         tenant_routes(), desired_routes(), vm_routes(), rdma_link_routes(engine),
+                         attachment_routes(engine), interop_routes(interop),
+                         operation_routes(engine), event_routes(events), audit_routes(engine)})
         all.insert(all.end(), routes.begin(), routes.end());
     for (auto& route : token_routes({engine, clock, token_uses, nouns_of(all)}))
         all.push_back(std::move(route));

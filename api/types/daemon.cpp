@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "api/types/json.hpp"
+#include "api/types/tenant.hpp"
 
 namespace vfmgr {
 
@@ -42,6 +43,7 @@ void fields(F& f, V& request) {
     f.maybe("expires_in_seconds", request.expires_in_seconds);
     f.maybe("expires_at", request.expires_at);
     f.defaulted("never_expires", request.never_expires);
+    f.maybe("tenant", request.tenant);
 }
 
 namespace {
@@ -65,6 +67,10 @@ void check(JsonReader& reader, TokenRequest const& request) {
                 duration_cast<std::chrono::seconds>(token_lifetime_max).count());
     if (request.scopes && request.scopes->empty())
         reader.complain("scopes", "must name at least one; leave it out for all");
+    if (request.tenant && !can_be_a_tenants(*request.tenant))
+        reader.complain("tenant", rule_of_tenant_names);
+    else if (request.tenant && request.role == Role::admin)
+        reader.complain("tenant", "can't be that of an admin's token: an admin has no limits");
     int const ends = int{request.days.has_value()} + int{request.expires_in_seconds.has_value()} +
                      int{request.expires_at.has_value()} + int{request.never_expires};
     if (ends > 1)
@@ -95,6 +101,7 @@ void fields(F& f, V& token) {
     f.nullable("rotated_at", token.rotated_at);
     f.nullable("last_used_at", token.last_used_at);
     f.nullable("last_used_from", token.last_used_from);
+    f.nullable("tenant", token.tenant);
 }
 
 template <class F, Of<NewTokenView> V>

@@ -56,6 +56,7 @@ struct TokenRequest {
     std::optional<std::uint32_t> expires_in_seconds{};
     std::optional<Time> expires_at{};
     bool never_expires = false;
+    std::optional<std::string> tenant{};  // it may do what this tenant may; never an admin's
 };
 
 // The body of a request for a token's next secret.
@@ -75,6 +76,7 @@ struct TokenView {
     std::optional<Time> rotated_at{};
     std::optional<Time> last_used_at{};
     std::optional<std::string> last_used_from{};  // address:10.0.0.9, uid:1000
+    std::optional<std::string> tenant{};
 };
 
 // The answer that creates a token or its next secret, and the only one with the secret.

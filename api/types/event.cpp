@@ -19,6 +19,7 @@ void fields(F& f, V& event) {
     f.nullable("network", event.network);
     f.nullable("pool", event.pool);
     f.nullable("reservation", event.reservation);
+    f.nullable("tenant", event.tenant);
     f.nullable("token", event.token);
     f.nullable("operation", event.operation);
     f.nullable("verdict", event.verdict);

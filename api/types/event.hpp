@@ -54,6 +54,8 @@ enum class EventKind {
     network_removed,
     pool_changed,
     pool_removed,
+    tenant_changed,
+    tenant_removed,
     identities_changed,  // what this host may hand out
     reservation_made,    // or made again, of other VFs or for another time
     reservation_released,
@@ -86,6 +88,7 @@ struct Event {
     std::optional<std::string> network{};  // by name, as the next two: what changed itself
     std::optional<std::string> pool{};
     std::optional<std::string> reservation{};
+    std::optional<std::string> tenant{};
     std::optional<std::string> token{};         // its id
     std::optional<std::string> operation{};     // the one that caused it; has the details
     std::optional<Verdict> verdict{};           // of the run that ended

@@ -33,6 +33,7 @@ void fields(F& f, V& operation) {
     f.defaulted("request_id", operation.request_id);
     f.value("created_at", operation.created_at);
     f.nullable("finished_at", operation.finished_at);
+    f.nullable("vm_uuid", operation.vm_uuid);
     f.defaulted("spans", operation.spans);
 }
 

@@ -68,6 +68,7 @@ struct Operation {
     std::string request_id{};                // id of the request that started it; may be empty
     Time created_at{};
     std::optional<Time> finished_at;
+    std::optional<std::string> vm_uuid{};  // of the VM that it is about
     // In the order of time; what is missing was spent on other code. Empty until it has ended.
     std::vector<Span> spans{};
     bool operator==(Operation const&) const = default;

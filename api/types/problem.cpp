@@ -34,6 +34,8 @@ constexpr std::array rows = {
     Row{Problem::pf_gone, "PF is gone", 409, Exit::refused},
     Row{Problem::unsupported, "Not supported by this host, driver or VM", 422, Exit::refused},
     Row{Problem::limit_exceeded, "Limit is exceeded", 422, Exit::refused},
+    // Not 429: it does not pass by itself, and clients repeat such requests.
+    Row{Problem::quota_exceeded, "Quota is exceeded", 403, Exit::refused},
     // A layer below us refused.
     Row{Problem::kernel_refused, "Kernel refused", 502, Exit::failed},
     Row{Problem::hypervisor_refused, "Hypervisor refused", 502, Exit::failed},
@@ -73,6 +75,27 @@ std::vector<nlohmann::json> objects_at(nlohmann::json const& object, char const*
 }
 
 }  // namespace
+
+Error discreetly(Error error) {
+    error.discreet = {error.detail, error.remedy};
+    return error;
+}
+
+Error discreetly(Error error, std::string detail, std::string remedy) {
+    error.discreet = {std::move(detail), std::move(remedy)};
+    return error;
+}
+
+// What failed beneath it, and which revision is the current one, is written for admins.
+Error for_tenants(Error const& error) {
+    Error shown{error.problem, std::string(title(error.problem)),
+                "ask an admin of this host: the log has the reason, under the request's id"};
+    if (!error.discreet) return shown;
+    shown.detail = error.discreet->detail;
+    shown.remedy = error.discreet->remedy;
+    shown.violations = error.violations;
+    return shown;
+}
 
 std::string errno_name(int error) {
     char const* name = strerrorname_np(error);

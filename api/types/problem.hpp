@@ -32,6 +32,7 @@ enum class Problem {
     pf_gone,             // the PF is not on this host
     unsupported,         // this host, driver or VM can't do it
     limit_exceeded,      // more than exists or is allowed
+    quota_exceeded,      // more than the tenant may have
     kernel_refused,      // the kernel or a driver answered with an error
     hypervisor_refused,  // libvirt or QEMU answered with an error
     guest_refused,       // the guest reported failure, or verification failed
@@ -58,6 +59,13 @@ struct Violation {
     bool operator==(Violation const&) const = default;
 };
 
+// What a tenant reads in place of an error's own sentences, which may name what is not its own.
+struct Discreet {
+    std::string detail;
+    std::string remedy;
+    bool operator==(Discreet const&) const = default;
+};
+
 struct Error {
     Problem problem = Problem::internal;
     std::string detail;  // one sentence; names the device and the value
@@ -65,6 +73,7 @@ struct Error {
     std::vector<Cause> causes{};
     std::vector<Violation> violations{};
     std::optional<std::uint64_t> revision{};  // the current one, where If-Match names another
+    std::optional<Discreet> discreet{};       // absent: a tenant gets the problem's title alone
     bool operator==(Error const&) const = default;
 };
 
@@ -78,6 +87,12 @@ using Result = tl::expected<T, Error>;
 [[nodiscard]] inline tl::unexpected<Error> fail(Error error) {
     return tl::unexpected<Error>(std::move(error));
 }
+// Lets a tenant read the error's own sentences: they name only what the request names, or its
+// sender has.
+[[nodiscard]] Error discreetly(Error error);
+[[nodiscard]] Error discreetly(Error error, std::string detail, std::string remedy);
+// Returns what a tenant gets of it.
+[[nodiscard]] Error for_tenants(Error const& error);
 // Returns "ENODEV" for 19: the symbolic name that strace and man pages use.
 [[nodiscard]] std::string errno_name(int error);
 [[nodiscard]] Cause errno_cause(std::string call, int error);

@@ -41,6 +41,7 @@ void fields(F& f, V& reservation) {
     f.value("requested_by", reservation.requested_by);
     f.value("created_at", reservation.created_at);
     f.value("expires_at", reservation.expires_at);
+    f.nullable("tenant", reservation.tenant);
 }
 
 template struct Json<ReservationSpec>;

@@ -31,6 +31,7 @@ struct Reservation {
     std::string requested_by;
     Time created_at{};
     Time expires_at{};
+    std::optional<std::string> tenant{};  // whose it is
     bool operator==(Reservation const&) const = default;
 };
 

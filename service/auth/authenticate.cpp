@@ -15,8 +15,21 @@ namespace {
 constexpr char const* make_a_token = "create one on the host: vfctl token create";
 constexpr std::string_view certificate_prefix = "cert:";
 
+Result<Principal> of_tenant(Principal who, std::optional<std::string> const& name,
+                            Tenants const& tenants) {
+    if (!name) return who;
+    auto const found = tenants.find(*name);
+    if (found == tenants.end())
+        return fail(
+            Problem::forbidden,
+            fmt::format("{} is of tenant {}, which does not exist", who.name, *name),
+            fmt::format("have an admin of this host make it: vfctl tenant set {} -f FILE", *name));
+    who.tenant = std::make_shared<DesiredTenant const>(found->second);
+    return who;
+}
+
 Result<Principal> by_token(std::string const& sha256, std::map<std::string, Token> const& tokens,
-                           Time now) {
+                           Time now, Tenants const& tenants) {
     auto const found = tokens.find(sha256);
     auto const role = found == tokens.end() ? std::nullopt : enum_value<Role>(found->second.role);
     if (!role)
@@ -34,13 +47,14 @@ Result<Principal> by_token(std::string const& sha256, std::map<std::string, Toke
             fmt::format("this secret of token {} was replaced, and ended at {}", token.id,
                         to_rfc3339(token.former->until)),
             "use the new one, or have an admin make another: vfctl token rotate " + token.id);
-    return Principal{"token:" + token.id, *role, token.scopes, sha256};
+    return of_tenant({"token:" + token.id, *role, token.scopes, sha256}, token.tenant, tenants);
 }
 
 Result<Principal> by_header(std::string_view authorization,
-                            std::map<std::string, Token> const& tokens, Time now) {
+                            std::map<std::string, Token> const& tokens, Time now,
+                            Tenants const& tenants) {
     auto const secret = http::bearer_token(authorization);
-    if (!secret.empty()) return by_token(token_sha256(secret), tokens, now);
+    if (!secret.empty()) return by_token(token_sha256(secret), tokens, now, tenants);
     return fail(Problem::unauthorized,
                 "the Authorization header is not of the form 'Bearer TOKEN' with a vfmgr token",
                 make_a_token);
@@ -76,35 +90,39 @@ Error no_role(std::vector<std::string> const& names) {
 }
 
 Result<Principal> by_certificate(http::PeerCertificate const& shown, RoleRules const& rules,
-                                 Time now) {
+                                 Time now, Tenants const& tenants) {
     if (shown.expires_at <= now)  // since the handshake
         return fail(
             Problem::unauthorized,
             fmt::format("the client certificate expired at {}", to_rfc3339(shown.expires_at)),
             "renew it and connect again");
-    std::optional<Principal> found;
+    auto found = rules.clients.end();
     for (auto const& name : shown.names) {
         auto const rule = rules.clients.find(name);
         if (rule == rules.clients.end()) continue;
-        if (found && found->role != rule->second)
+        if (found != rules.clients.end() && found->second != rule->second)
             return fail(
                 Problem::forbidden,
                 fmt::format("the client certificate is of {} and of {}, which have "
-                            "different roles",
-                            found->name.substr(certificate_prefix.size()), name),
+                            "different {}",
+                            found->first, name,
+                            found->second.role == rule->second.role ? "tenants" : "roles"),
                 "leave one of them in /etc/vfmgr/vfmgr.toml, [tls.clients]; then: systemctl "
                 "reload vfmgrd");
-        if (!found) found = Principal{std::string(certificate_prefix) + name, rule->second};
+        if (found == rules.clients.end()) found = rule;
     }
-    if (!found) return fail(no_role(shown.names));
-    return *found;
+    if (found == rules.clients.end()) return fail(no_role(shown.names));
+    auto const& [name, client] = *found;
+    return of_tenant({std::string(certificate_prefix) + name, client.role}, client.tenant, tenants);
 }
 
-Result<Principal> by_peer(http::Peer const& peer, RoleRules const& rules, Time now) {
+Result<Principal> by_peer(http::Peer const& peer, RoleRules const& rules, Time now,
+                          Tenants const& tenants) {
     if (auto const* local = std::get_if<http::UnixPeer>(&peer))
         return by_credentials(*local, rules);
     auto const* const remote = std::get_if<http::TcpPeer>(&peer);
-    if (remote && remote->certificate) return by_certificate(*remote->certificate, rules, now);
+    if (remote && remote->certificate)
+        return by_certificate(*remote->certificate, rules, now, tenants);
     return fail(Problem::unauthorized, "this request has no token, and no client certificate",
                 make_a_token);
 }
@@ -125,7 +143,7 @@ std::optional<std::uint32_t> group_id(std::string const& name) {
 
 ResolvedRoles resolve_roles(std::map<std::string, Role> const& groups,
                             std::map<std::uint32_t, Role> const& uids,
-                            std::map<std::string, Role> const& clients) {
+                            std::map<std::string, ClientRole> const& clients) {
     ResolvedRoles resolved;
     resolved.rules.uids = uids;
     resolved.rules.clients = clients;
@@ -141,6 +159,11 @@ ResolvedRoles resolve_roles(std::map<std::string, Role> const& groups,
     return resolved;
 }
 
+std::string to_string(ClientRole const& client) {
+    std::string const role(enum_name(client.role));
+    return client.tenant ? fmt::format("{} of tenant {}", role, *client.tenant) : role;
+}
+
 NewToken make_token() {
     NewToken token{"vfm_" + random_hex(32), random_hex(4), {}};
     token.sha256 = token_sha256(token.secret);
@@ -154,20 +177,22 @@ std::string token_sha256(std::string_view secret) {
 Result<Principal> authenticate(http::Peer const& peer,
                                std::map<std::string, std::string> const& headers,
                                RoleRules const& rules, std::map<std::string, Token> const& tokens,
-                               Time now) {
+                               Time now, Tenants const& tenants) {
     if (std::holds_alternative<http::VsockPeer>(peer))
         return fail(Problem::forbidden, "a VM has no access to this API",
                     "use it from the host, or over TLS with a token");
     if (auto const header = headers.find("authorization"); header != headers.end())
-        return by_header(header->second, tokens, now);
-    return by_peer(peer, rules, now);
+        return by_header(header->second, tokens, now, tenants);
+    return by_peer(peer, rules, now, tenants);
 }
 
 bool still_holds(Principal const& who, http::Peer const& peer, RoleRules const& rules,
-                 std::map<std::string, Token> const& tokens, Time now) {
-    auto const again = who.token_sha256.empty() ? by_peer(peer, rules, now)
-                                                : by_token(who.token_sha256, tokens, now);
-    return again && again->name == who.name && again->role >= who.role;
+                 std::map<std::string, Token> const& tokens, Time now, Tenants const& tenants) {
+    auto const again = who.token_sha256.empty() ? by_peer(peer, rules, now, tenants)
+                                                : by_token(who.token_sha256, tokens, now, tenants);
+    if (!again || again->name != who.name || again->role < who.role) return false;
+    if (!again->tenant || !who.tenant) return again->tenant == who.tenant;
+    return *again->tenant == *who.tenant;
 }
 
 }  // namespace vfmgr

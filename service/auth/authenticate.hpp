@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,15 +24,28 @@ struct Principal {
     Role role = Role::viewer;
     std::optional<std::vector<std::string>> scopes{};  // nouns; absent: all that the role may
     std::string token_sha256{};                        // of the token's secret; empty without one
+    std::shared_ptr<DesiredTenant const> tenant{};     // as it is now; null: of no tenant
 };
 
+// What the configuration gives the name in a certificate.
+struct ClientRole {
+    Role role = Role::viewer;
+    std::optional<std::string> tenant{};
+
+    ClientRole() = default;
+    ClientRole(Role of, std::optional<std::string> whose = {})
+        : role(of), tenant(std::move(whose)) {}
+    bool operator==(ClientRole const&) const = default;
+};
+[[nodiscard]] std::string to_string(ClientRole const& client);  // "operator of tenant blue"
+
 // Roles of the unix socket's users, and of clients with a certificate. A user with several roles
-// has the highest; uid 0 is always an admin. A client whose names have different roles has none:
-// which one was meant is not known. Who has no role may do nothing.
+// has the highest; uid 0 is always an admin. A client whose names have different roles or tenants
+// has none: which one was meant is not known. Who has no role may do nothing.
 struct RoleRules {
     std::map<std::uint32_t, Role> uids;
     std::map<std::uint32_t, Role> gids;
-    std::map<std::string, Role> clients{};  // by the whole name in the certificate
+    std::map<std::string, ClientRole> clients{};  // by the whole name in the certificate
 };
 
 struct ResolvedRoles {
@@ -41,7 +55,7 @@ struct ResolvedRoles {
 // Resolves the groups' ids on the host: at start and on reload, never for a request.
 [[nodiscard]] ResolvedRoles resolve_roles(std::map<std::string, Role> const& groups,
                                           std::map<std::uint32_t, Role> const& uids,
-                                          std::map<std::string, Role> const& clients = {});
+                                          std::map<std::string, ClientRole> const& clients = {});
 
 // 256 random bits after "vfm_". The secret is shown once, to its creator; only its SHA-256 is kept.
 struct NewToken {
@@ -54,14 +68,17 @@ struct NewToken {
 
 // `tokens` are by the secret's SHA-256. The Authorization header decides if present, on any socket;
 // otherwise the unix socket's peer or the client certificate does. Errors never contain the secret.
-// A guest (vsock) has no principal.
+// A guest (vsock) has no principal, and neither has who is of a tenant that does not exist.
 [[nodiscard]] Result<Principal> authenticate(http::Peer const& peer,
                                              std::map<std::string, std::string> const& headers,
                                              RoleRules const& rules,
-                                             std::map<std::string, Token> const& tokens, Time now);
+                                             std::map<std::string, Token> const& tokens, Time now,
+                                             Tenants const& tenants = {});
 
-// Whether the peer would be the same principal now, with as high a role, by what it showed then.
+// Whether the peer would be the same principal now, with as high a role, by what it showed then, of
+// a tenant that may do what it could then.
 [[nodiscard]] bool still_holds(Principal const& who, http::Peer const& peer, RoleRules const& rules,
-                               std::map<std::string, Token> const& tokens, Time now);
+                               std::map<std::string, Token> const& tokens, Time now,
+                               Tenants const& tenants = {});
 
 }  // namespace vfmgr

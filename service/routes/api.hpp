@@ -20,6 +20,7 @@ namespace vfmgr {
 [[nodiscard]] std::vector<Route> firmware_routes(Engine& engine, FirmwareQuery& query);
 [[nodiscard]] std::vector<Route> network_routes();
 [[nodiscard]] std::vector<Route> pool_routes();
+[[nodiscard]] std::vector<Route> tenant_routes();
 [[nodiscard]] std::vector<Route> desired_routes();
 [[nodiscard]] std::vector<Route> vm_routes();
 [[nodiscard]] std::vector<Route> attachment_routes(Engine& engine);

@@ -87,8 +87,8 @@ Result<Query<http::Response>> list_verifications(Engine& engine, Call const& cal
     auto const& id = call.ids.at("id");
     VFMGR_TRY(auto const range, range_of(call));
     bool const goes_on = now.desired->attachments.contains(id);
-    return engine.verifications(id, range).then(
-        [call, id, goes_on, range](Rows<Verification> const& rows) -> Result<http::Response> {
+    return engine.verifications(id, range, call.who.tenant)
+        .then([call, id, goes_on, range](Rows<Verification> const& rows) -> Result<http::Response> {
             // The runs of an ended attachment are kept for a while.
             if (rows.items.empty() && !range.after && !goes_on) return fail(no_attachment(id));
             return page_response(call, rows.items, rows.next);
@@ -97,7 +97,7 @@ Result<Query<http::Response>> list_verifications(Engine& engine, Call const& cal
 
 // For an attachment that ended, however long ago.
 Query<http::Response> show_certificate(Engine& engine, Call const& call, Snapshot const&) {
-    return engine.certificate(call.ids.at("id"))
+    return engine.certificate(call.ids.at("id"), call.who.tenant)
         .then([](Certificate const& certificate) -> Result<http::Response> {
             return json_response(200, certificate);
         });
@@ -111,14 +111,19 @@ std::vector<Route> attachment_routes(Engine& engine) {
     std::string const one = all + "/{id}";
     return {
         {"GET", all, Role::viewer, list_attachments,
-         list_parameters({"vm", "pf", "network", "pool", "reservation", "state"})},
-        {"POST", all, Role::operator_, attach, {"dry_run"}},
-        {"GET", one, Role::viewer, show_attachment},
-        {"DELETE", one, Role::operator_, detach, {"dry_run"}},
-        {"GET", one + "/certificate", Role::viewer, std::bind_front(show_certificate, of)},
+         list_parameters({"vm", "pf", "network", "pool", "reservation", "state"}), for_tenants_too},
+        {"POST", all, Role::operator_, attach, {"dry_run"}, for_tenants_too},
+        {"GET", one, Role::viewer, show_attachment, {}, for_tenants_too},
+        {"DELETE", one, Role::operator_, detach, {"dry_run"}, for_tenants_too},
+        {"GET",
+         one + "/certificate",
+         Role::viewer,
+         std::bind_front(show_certificate, of),
+         {},
+         for_tenants_too},
         {"GET", one + "/verifications", Role::viewer, std::bind_front(list_verifications, of),
-         list_parameters()},
-        {"POST", one + "/verifications", Role::operator_, prove, {"dry_run"}},
+         list_parameters(), for_tenants_too},
+        {"POST", one + "/verifications", Role::operator_, prove, {"dry_run"}, for_tenants_too},
     };
 }
 

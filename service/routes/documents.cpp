@@ -68,7 +68,7 @@ Result<http::Response> show_problem(Call const& call, Snapshot const&) {
 // A problem is explained to anyone: who has no token yet gets one, too.
 std::vector<Route> document_routes() {
     return {
-        {"GET", "/v1/openapi.json", Role::viewer, show_openapi},
+        {"GET", "/v1/openapi.json", Role::viewer, show_openapi, {}, for_tenants_too},
         {"GET", "/v1/problems/{code}", anyone, show_problem},
     };
 }

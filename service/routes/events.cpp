@@ -59,6 +59,8 @@ Result<EventFilter> filter_of(Call const& call) {
             filter.pool = value;
         } else if (name == "reservation") {
             filter.reservation = value;
+        } else if (name == "tenant") {
+            filter.tenant = value;
         } else if (name == "kind") {
             VFMGR_TRY(filter.kinds, kinds_of(value));
         }
@@ -69,17 +71,20 @@ Result<EventFilter> filter_of(Call const& call) {
 Result<http::Response> follow_events(EventStreams const& streams, Call const& call) {
     VFMGR_TRY(auto const after, resumes_after(call));
     VFMGR_TRY(auto filter, filter_of(call));
+    filter.viewer = call.who.tenant;
     return streams.open(call, std::move(filter), after);
 }
 
 }  // namespace
 
 std::vector<Route> event_routes(EventStreams const& streams) {
-    return {{"GET",
-             "/v1/events",
-             Role::viewer,
-             [streams](Call const& call, Snapshot const&) { return follow_events(streams, call); },
-             {"after", "pf", "vm", "attachment", "network", "pool", "reservation", "kind"}}};
+    return {
+        {"GET",
+         "/v1/events",
+         Role::viewer,
+         [streams](Call const& call, Snapshot const&) { return follow_events(streams, call); },
+         {"after", "pf", "vm", "attachment", "network", "pool", "reservation", "tenant", "kind"},
+         for_tenants_too}};
 }
 
 }  // namespace vfmgr

@@ -81,15 +81,19 @@ Gate api_gate(RulesInForce const& rules, Engine const& engine,
     };
     Gate gate;
     gate.authenticate = [&rules, &engine, &uses, &clock](http::Request const& request) {
-        auto const tokens = engine.snapshot().tokens;
+        auto const published = engine.snapshot();
+        auto const& tokens = published.tokens;
         auto const now = clock.now();
-        auto who = authenticate(request.peer, request.headers, rules.get()->roles, *tokens, now);
+        auto who = authenticate(request.peer, request.headers, rules.get()->roles, *tokens, now,
+                                published.desired->tenants);
         if (who && !who->token_sha256.empty())
             uses.note(tokens->at(who->token_sha256), {now, stranger_name(request.peer)});
         return who;
     };
     gate.still_holds = [&rules, &engine, &clock](Principal const& who, http::Peer const& peer) {
-        return still_holds(who, peer, rules.get()->roles, *engine.snapshot().tokens, clock.now());
+        auto const published = engine.snapshot();
+        return still_holds(who, peer, rules.get()->roles, *published.tokens, clock.now(),
+                           published.desired->tenants);
     };
     gate.take_change = limiter([&rules] { return rules.get()->changes; });
     gate.take_failure = limiter([] { return strangers; });

@@ -15,7 +15,7 @@ constexpr std::uint32_t wait_seconds_max = 60;
 Result<Query<http::Response>> show_operation(Engine& engine, Call const& call) {
     VFMGR_TRY(auto const wait, whole_number(call, "wait", {0, wait_seconds_max, 0}));
     auto const& id = call.ids.at("id");
-    return engine.operation(id, std::chrono::seconds(wait))
+    return engine.operation(id, std::chrono::seconds(wait), call.who.tenant)
         .then([id](std::optional<Operation> const& operation) -> Result<http::Response> {
             if (operation) return json_response(200, *operation);
             return fail(no_such_operation(id));
@@ -33,12 +33,13 @@ Result<Query<http::Response>> list_operations(Engine& engine, Call const& call) 
         for (auto& operation : rows.items) operation.spans.clear();  // hundreds of each, perhaps
         return rows;
     };
-    return page_of_rows(call, engine.operations(std::move(filter), range).then(without_spans));
+    auto const rows = engine.operations(std::move(filter), range, call.who.tenant);
+    return page_of_rows(call, rows.then(without_spans));
 }
 
 Query<http::Response> cancel_operation(Engine& engine, Call const& call) {
     auto const only_of = call.who.role == Role::admin ? std::nullopt : std::optional(call.who.name);
-    return engine.cancel(call.ids.at("id"), only_of)
+    return engine.cancel(call.ids.at("id"), only_of, call.who.tenant)
         .then([](Operation const& operation) -> Result<http::Response> {
             return json_response(202, operation);
         });
@@ -50,14 +51,19 @@ std::vector<Route> operation_routes(Engine& engine) {
     return {
         {"GET", "/v1/operations", Role::viewer,
          [&engine](Call const& call, Snapshot const&) { return list_operations(engine, call); },
-         list_parameters({"state", "kind", "attachment"})},
+         list_parameters({"state", "kind", "attachment"}), for_tenants_too},
         {"GET",
          "/v1/operations/{id}",
          Role::viewer,
          [&engine](Call const& call, Snapshot const&) { return show_operation(engine, call); },
-         {"wait"}},
-        {"POST", "/v1/operations/{id}/cancel", Role::operator_,
-         [&engine](Call const& call, Snapshot const&) { return cancel_operation(engine, call); }},
+         {"wait"},
+         for_tenants_too},
+        {"POST",
+         "/v1/operations/{id}/cancel",
+         Role::operator_,
+         [&engine](Call const& call, Snapshot const&) { return cancel_operation(engine, call); },
+         {},
+         for_tenants_too},
     };
 }
 

@@ -230,7 +230,7 @@ std::vector<Route> pf_routes(Engine& engine) {
         {"POST", pf + "/confirm-gone", Role::admin, confirm_gone, {"dry_run"}},
         {"POST", pf + "/rekey", Role::admin, rekey, {"dry_run"}},
         {"GET", "/v1/vfs", Role::viewer, list_vfs,
-         list_parameters({"pf", "vm", "state", "network", "attachment"})},
+         list_parameters({"pf", "vm", "state", "network", "attachment"}), for_tenants_too},
         {"GET", pf + "/vfs", Role::viewer, list_vfs_of_pf, of_vfs},
         {"GET", vf, Role::viewer, show_vf},
         {"GET", vf + "/verifications", Role::viewer, std::bind_front(list_vf_verifications, of),

@@ -73,15 +73,16 @@ std::vector<Route> pool_routes() {
     auto const* const reservation = "/v1/reservations/{name}";
     auto const* const identities = "/v1/identities";
     return {
-        {"GET", "/v1/pools", Role::viewer, list_pools, list_parameters({"network"})},
-        {"GET", pool, Role::viewer, show_pool},
+        {"GET", "/v1/pools", Role::viewer, list_pools, list_parameters({"network"}),
+         for_tenants_too},
+        {"GET", pool, Role::viewer, show_pool, {}, for_tenants_too},
         {"PUT", pool, Role::admin, put_pool, {"dry_run"}},
         {"DELETE", pool, Role::admin, remove_pool, {"dry_run"}},
         {"GET", "/v1/reservations", Role::viewer, list_reservations,
-         list_parameters({"pf", "pool", "network"})},
-        {"GET", reservation, Role::viewer, show_reservation},
-        {"PUT", reservation, Role::operator_, reserve, {"dry_run"}},
-        {"DELETE", reservation, Role::operator_, release, {"dry_run"}},
+         list_parameters({"pf", "pool", "network"}), for_tenants_too},
+        {"GET", reservation, Role::viewer, show_reservation, {}, for_tenants_too},
+        {"PUT", reservation, Role::operator_, reserve, {"dry_run"}, for_tenants_too},
+        {"DELETE", reservation, Role::operator_, release, {"dry_run"}, for_tenants_too},
         {"GET", identities, Role::viewer, show_identities},
         {"PUT", identities, Role::admin, put_identities, {"dry_run"}},
     };

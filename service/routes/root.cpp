@@ -12,15 +12,16 @@ namespace vfmgr {
 namespace {
 
 http::Response about(Call const&, Snapshot const&) {
-    return json_response(200, About{"vfmgr",
-                                    VFMGR_VERSION,
-                                    "v1",
-                                    {"networks", "dry_run", "verification", "rxe", "rdma_links",
-                                     "events", "pages", "filters"},
-                                    {"/v1/pfs", "/v1/vfs", "/v1/networks", "/v1/pools",
-                                     "/v1/reservations", "/v1/identities", "/v1/desired", "/v1/vms",
-                                     "/v1/attachments", "/v1/rdma-links", "/v1/operations",
-                                     "/v1/events", "/v1/tokens", "/v1/audit", "/v1/openapi.json"}});
+    return json_response(
+        200, About{"vfmgr",
+                   VFMGR_VERSION,
+                   "v1",
+                   {"networks", "dry_run", "verification", "rxe", "rdma_links", "events", "pages",
+                    "filters", "tenants"},
+                   {"/v1/pfs", "/v1/vfs", "/v1/networks", "/v1/pools", "/v1/reservations",
+                    "/v1/identities", "/v1/desired", "/v1/vms", "/v1/attachments", "/v1/rdma-links",
+                    "/v1/operations", "/v1/events", "/v1/tenants", "/v1/tokens", "/v1/audit",
+                    "/v1/openapi.json"}});
 }
 
 http::Response alive(Call const&, Snapshot const&) {
@@ -39,7 +40,8 @@ http::Response ready(Call const& call, Snapshot const& now) {
     for (auto const& [pci, pf] : now.host->kernel.pfs)
         if (pf.stale) reasons.push_back(to_string(pci));
     readiness.ready = reasons.empty();
-    if (!call.stranger) readiness.drift = find_drift(*now.host, *now.desired).size();
+    if (!call.stranger && !call.who.tenant)
+        readiness.drift = find_drift(*now.host, *now.desired).size();
     auto response = json_response(readiness.ready ? 200 : 503, readiness);
     if (!readiness.ready) response.headers["Retry-After"] = "5";
     return response;
@@ -66,7 +68,7 @@ Result<http::Response> show_vm(Call const& call, Snapshot const& now) {
 
 std::vector<Route> root_routes() {
     return {
-        {"GET", "/v1", Role::viewer, about},
+        {"GET", "/v1", Role::viewer, about, {}, for_tenants_too},
         {"GET", "/livez", anyone, alive},
         {"GET", "/readyz", anyone, ready},
     };
@@ -74,8 +76,8 @@ std::vector<Route> root_routes() {
 
 std::vector<Route> vm_routes() {
     return {
-        {"GET", "/v1/vms", Role::viewer, list_vms, list_parameters({"state"})},
-        {"GET", "/v1/vms/{vm}", Role::viewer, show_vm},
+        {"GET", "/v1/vms", Role::viewer, list_vms, list_parameters({"state"}), for_tenants_too},
+        {"GET", "/v1/vms/{vm}", Role::viewer, show_vm, {}, for_tenants_too},
     };
 }
 

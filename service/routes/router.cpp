@@ -113,7 +113,16 @@ Error needs_scope(Call const& call, std::string const& noun) {
             "use a token that has it, or one without scopes; an admin of this host creates them"};
 }
 
+Error not_for_tenants(Call const& call) {
+    return {Problem::forbidden,
+            fmt::format("{} is of tenant {}, and {} {} is not for tenants", call.who.name,
+                        call.who.tenant->tenant.name, call.request.method, call.request.path),
+            "ask an admin of this host; the API's description marks what is for tenants"};
+}
+
 std::optional<Error> denial(Call const& call, Route const& route) {
+    bool const open = !route.role || route.audience == Audience::tenants;
+    if (call.who.tenant && !open) return not_for_tenants(call);
     if (route.role && call.who.role < *route.role) return needs_role(call, *route.role);
     auto const noun = noun_of(route.path);
     auto const& scopes = call.who.scopes;

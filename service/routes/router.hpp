@@ -39,12 +39,19 @@ using Write = std::function<Result<Query<Change>>(Call const&)>;
 
 inline constexpr std::optional<Role> anyone{};
 
+// Who calls a route, besides principals of no tenant. A new route is not for tenants until somebody
+// has decided what of it they may see. The handler of one that is gets the tenant's view of what is
+// published, and names the tenant to the engine's queries.
+enum class Audience { no_tenants, tenants };
+inline constexpr auto for_tenants_too = Audience::tenants;
+
 struct Route {
     std::string method;
     std::string path;          // "/v1/pfs/{pci}/vfs/{index}"
     std::optional<Role> role;  // anyone: needs no token either
     std::variant<Ask, Write> handle;
     std::vector<std::string> query{};  // the parameters that it reads; others are refused
+    Audience audience = Audience::no_tenants;
 };
 
 // Authenticates, limits rates, and reports each answer.

@@ -31,6 +31,7 @@ Result<Intent> intent_of(Call const& call) {
     Intent intent;
     intent.requested_by = call.who.name;
     intent.request_id = request_id(call);
+    if (call.who.tenant) intent.tenant = call.who.tenant->tenant.name;
     VFMGR_TRY(intent.dry_run, is_true(call, "dry_run"));
     VFMGR_TRY(intent.if_match, if_match(call));
     auto const key = call.request.headers.find("idempotency-key");
@@ -64,9 +65,16 @@ Result<http::Response> answered(Call const& call, Change const& change, Answer c
     bool const replaces = whole || std::holds_alternative<ReplacePfSpec>(change.command) ||
                           std::holds_alternative<PutNetwork>(change.command) ||
                           std::holds_alternative<PutPool>(change.command) ||
+                          std::holds_alternative<PutTenant>(change.command) ||
                           std::holds_alternative<PutIdentities>(change.command) ||
                           std::holds_alternative<AddLink>(change.command);
     return replaces ? with_etag(std::move(response), answer.revision) : response;
+}
+
+// What a handler may answer from.
+Snapshot published(Engine const& engine, Call const& call) {
+    auto now = engine.snapshot();
+    return call.who.tenant ? seen_by(call.who.tenant->tenant, now) : now;
 }
 
 using Answered = std::function<void(Result<http::Response>)>;
@@ -77,7 +85,7 @@ void submit(Engine& engine, Call const& call, Change const& change, Answered con
     engine.submit(change.command, std::move(*intent),
                   [&engine, call, change, answer](Result<Answer> const& admitted) {
                       if (!admitted) return answer(fail(admitted.error()));
-                      answer(answered(call, change, *admitted, engine.snapshot()));
+                      answer(answered(call, change, *admitted, published(engine, call)));
                   });
 }
 
@@ -94,7 +102,7 @@ void handle(Engine& engine, Route const& route, Call const& call, http::Respond 
         respond(response ? std::move(*response) : refusal(call, response.error()));
     };
     if (auto const* const ask = std::get_if<Ask>(&route.handle)) {
-        auto const query = (*ask)(call, engine.snapshot());
+        auto const query = (*ask)(call, published(engine, call));
         if (!query) return answer(fail(query.error()));
         return query->ask(client_of(call), [call, answer](Result<http::Response> response) {
             answer(response ? unless_known(call, std::move(*response)) : std::move(response));

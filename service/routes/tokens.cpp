@@ -20,6 +20,7 @@ TokenView view_of(Token const& token) {
         view.last_used_at = token.last_use->at;
         view.last_used_from = token.last_use->from;
     }
+    view.tenant = token.tenant;
     return view;
 }
 
@@ -27,13 +28,22 @@ std::string ends(std::optional<Time> const& expires_at) {
     return expires_at ? "expires at " + to_rfc3339(*expires_at) : "never expires";
 }
 
-Result<Query<http::Response>> create(TokenSeams const& seams, Call const& call) {
+// A token of a tenant that does not exist could do nothing.
+Result<void> check_tenant(Snapshot const& now, std::optional<std::string> const& tenant) {
+    if (!tenant || now.desired->tenants.contains(*tenant)) return {};
+    return fail(Problem::not_found, fmt::format("there is no tenant {}", *tenant),
+                fmt::format("make it first: vfctl tenant set {} -f FILE", *tenant));
+}
+
+Result<Query<http::Response>> create(TokenSeams const& seams, Call const& call,
+                                     Snapshot const& published_now) {
     VFMGR_TRY(auto const request, from_json_text<TokenRequest>(call.request.body));
     VFMGR_TRY(bool const dry_run, is_true(call, "dry_run"));
     auto const now = seams.clock.now();
     VFMGR_TRY(auto const expires_at, expiry_of(request, now));
     VFMGR_CHECK(check_scopes(request.scopes, seams.nouns));
     VFMGR_CHECK(may_hand_out(call.who, request.scopes));
+    VFMGR_CHECK(check_tenant(published_now, request.tenant));
     if (dry_run)
         return dry_run_response({fmt::format("a token with role {} is created, which {}",
                                              enum_name(request.role), ends(expires_at))});
@@ -41,6 +51,7 @@ Result<Query<http::Response>> create(TokenSeams const& seams, Call const& call) 
     Token token{
         made.id,    made.sha256,   std::string(enum_name(request.role)), request.description, now,
         expires_at, request.scopes};
+    token.tenant = request.tenant;
     return seams.engine.save_token(std::move(token))
         .then([secret = made.secret](Token const& saved) -> Result<http::Response> {
             return json_response(201, NewTokenView{view_of(saved), secret});
@@ -127,11 +138,7 @@ std::vector<Route> token_routes(TokenSeams seams) {
         {"GET", "/v1/tokens", Role::admin,
          [seams](Call const& call, Snapshot const&) { return list(seams, call); },
          list_parameters()},
-        {"POST",
-         "/v1/tokens",
-         Role::admin,
-         [seams](Call const& call, Snapshot const&) { return create(seams, call); },
-         {"dry_run"}},
+        {"POST", "/v1/tokens", Role::admin, std::bind_front(create, seams), {"dry_run"}},
         {"POST",
          "/v1/tokens/{id}/rotate",
          Role::admin,

@@ -49,14 +49,14 @@ LIMITS = "[limits]\nchanges_burst = 2000\nchanges_per_second = 5\nevent_streams_
 # Accepted bodies. Those that others are generated from have a value for every member.
 BODIES = {"replacePfSpec": SPEC, "replaceNetwork": NETWORK,
           "replacePool": POOL, "reserve": {"pool": "fast"}, "replaceIdentities": {},
-          "replaceDesired": {},
+          "replaceDesired": {}, "replaceTenant": {},
           "attach": {"vm": "vm1", "pf": PF}, "verify": {},
           "changeFirmware": {"settings": {"NUM_OF_VFS": 4}}, "openInterop": {},
           "addRdmaLink": {"type": "rxe", "ifname": "eno2"}, "createToken": {"role": "viewer"},
           "rotateToken": {}, "rekeyPf": {"to": ELSEWHERE}}
 WHOLE = {"replacePfSpec": {**SPEC, "vf_driver": "igbvf"},
          "replaceNetwork": {**example("network"), "pfs": NETWORK["pfs"]},
-         "replacePool": {**example("pool"), "name": "fast"},
+         "replacePool": {**example("pool"), "name": "fast"}, "replaceTenant": example("tenant"),
          "reserve": {**example("reservation_spec"), "pool": "fast", "count": 1},
          "replaceIdentities": example("identities"),
          "replaceDesired": desired(SPEC),
@@ -72,7 +72,8 @@ WHOLE = {"replacePfSpec": {**SPEC, "vf_driver": "igbvf"},
 RULES = {**NETWORK_RULES, **DESIRED_RULES,
          "attach": {"pf": "a VF needs one",
                     "settings/min_tx_rate_mbps": "is not above the maximum"},
-         "createToken": {"scopes": "are nouns", "scopes/0": "is a noun",
+         "createToken": {"role": "is no admin's with a tenant", "scopes": "are nouns",
+                         "scopes/0": "is a noun",
                          "never_expires": "is false where something else says when"}}
 
 
@@ -117,7 +118,8 @@ class Api(NetworkAnswers, DesiredAnswers, EventAnswers, OperationAnswers):
         one = self.operations[operation]
         named = {"pci": CARD if one.path.endswith("firmware") else PF, "index": 0, "vm": "vm1",
                  "name": "rxe0", "id": self.attachment, "code": "vf_in_use"}
-        for path, name in (("/networks/", "lab"), ("/pools/", "fast"), ("/reservations/", "job")):
+        for path, name in (("/networks/", "lab"), ("/pools/", "fast"), ("/reservations/", "job"),
+                           ("/tenants/", "blue")):
             if path in one.path:
                 named["name"] = name
         if one.path.endswith("quarantine"):

@@ -19,7 +19,7 @@ def example(name):
 class Operation:
     def __init__(self, document, method, path, item, described):
         self.id, self.method, self.path = described["operationId"], method.upper(), path
-        self.role = described.get("x-role")
+        self.role, self.tenants = described.get("x-role"), described.get("x-tenants", False)
         everywhere = [*item.get("parameters", []), *described.get("parameters", [])]
         self.parameters = {one["name"]: one for one in map(document.resolve, everywhere)}
         self.body = None

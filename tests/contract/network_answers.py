@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks, and how each answer about them that api/openapi.yaml describes is provoked."""
+"""Networks, pools and tenants, and how each answer about them that api/openapi.yaml describes is
+provoked."""
+
+from described import example
 
 NETWORKS_TRIED_MAX = 257
 PF, SPARE = "0000:01:00.0", "0000:02:00.0"
@@ -17,6 +20,7 @@ NETWORK_RULES = {
                        "ranges": "are inside the prefix and apart",
                        "pfs": "each has an address of its own inside the prefix"},
     "replacePool": {"name": "is the path's, or left out"},
+    "replaceTenant": {"name": "is the path's, or left out"},
     "reserve": {"": "a pool or a network is needed"},
     "replaceIdentities": {"macs": "are apart", "guids": "are apart",
                           "addresses/0/ranges": "are apart",
@@ -25,7 +29,8 @@ NETWORK_RULES = {
 
 def set_up_networks(daemon):
     for path, body in ((f"/v1/networks/{NETWORK['name']}", NETWORK),
-                       (f"/v1/networks/{BARE['name']}", BARE), ("/v1/pools/fast", POOL)):
+                       (f"/v1/networks/{BARE['name']}", BARE), ("/v1/pools/fast", POOL),
+                       ("/v1/tenants/blue", {})):
         answer, problem = daemon.ask("PUT", path, body)
         assert answer.status == 200, problem
 
@@ -88,6 +93,32 @@ class NetworkAnswers:
     def removePool_204(self):
         self.ask("replacePool", body={}, name="short")
         self.ask("removePool", name="short")
+
+    def replaceTenant_200_Tenant(self):
+        self.ask("replaceTenant")
+
+    def replaceTenant_409(self):
+        self.ask("replaceTenant", body=example("tenant"))
+        self.ask("replaceTenant", name="red", body={"vms": example("tenant")["vms"]})
+
+    def replaceTenant_422(self):
+        self.too_many("replaceTenant", "removeTenant", lambda _: {})
+
+    def removeTenant_200(self):
+        self.ask("replaceTenant", body={}, name="short")
+        self.ask("removeTenant", "?dry_run=true", name="short")
+
+    def removeTenant_204(self):
+        self.ask("replaceTenant", body={}, name="short")
+        self.ask("removeTenant", name="short")
+
+    def removeTenant_409(self):
+        self.ask("replaceTenant", body={}, name="busy")
+        self.ask("createToken", body={"role": "viewer", "tenant": "busy"})
+        self.ask("removeTenant", name="busy")
+
+    def createToken_404(self):
+        self.ask("createToken", body={"role": "viewer", "tenant": "nobody"})
 
     def reserve_200_Reservation(self):
         self.ask("reserve")

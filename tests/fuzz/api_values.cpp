@@ -18,6 +18,7 @@
 #include "api/types/pool.hpp"
 #include "api/types/rdma.hpp"
 #include "api/types/reservation.hpp"
+#include "api/types/tenant.hpp"
 #include "api/types/topology.hpp"
 #include "api/types/vm_info.hpp"
 #include "tests/fuzz/require.hpp"
@@ -78,7 +79,7 @@ void as_prefix(std::string_view text) {
     if (auto const broadcast = prefix->broadcast()) require(prefix->contains(*broadcast));
 }
 
-constexpr std::array<void (*)(std::string_view), 31> parsers{as_document<PfSpec>,
+constexpr std::array<void (*)(std::string_view), 32> parsers{as_document<PfSpec>,
                                                              as_document<AttachmentSpec>,
                                                              as_document<VfSpec>,
                                                              as_document<Operation>,
@@ -108,7 +109,8 @@ constexpr std::array<void (*)(std::string_view), 31> parsers{as_document<PfSpec>
                                                              as_text<PfVfs>,
                                                              as_text<PciIds>,
                                                              as_text<Range<Guid>>,
-                                                             as_document<DesiredDocument>};
+                                                             as_document<DesiredDocument>,
+                                                             as_document<Tenant>};
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 #include "vfmgr/engine/revision.hpp"
 #include "vfmgr/engine/state.hpp"
 #include "vfmgr/engine/stored.hpp"
+#include "vfmgr/engine/tenants.hpp"
 #include "vfmgr/plan/firmware.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
 #include "vfmgr/plan/schedule.hpp"
@@ -18,11 +19,6 @@ namespace vfmgr {
 namespace {
 
 PlaceRequest const detaching{PlaceRequest::Work::detaches, {}};
-
-Error no_attachment(std::string const& id) {
-    return {Problem::not_found, fmt::format("there is no attachment {}", id),
-            "vfctl attachment list shows those of this host"};
-}
 
 // The work of an operation: it calls a method of one of the engine's parts.
 template <class Part, class... Parameters, class... Arguments>
@@ -99,8 +95,9 @@ struct Engine::Admitting {
         auto const id = random_hex(4);
         VFMGR_TRY(AttachmentPlan planned,
                   plan_attachment(host, state.desired(), id, command.spec, seed));
-        Admission admission{OperationKind::attach, attachment_subject(id), std::move(planned.plan),
-                            calling(engine.attachments_, &Attachments::attach, id, command.spec)};
+        Admission admission{
+            OperationKind::attach, attachment_subject(id), std::move(planned.plan),
+            calling(engine.attachments_, &Attachments::attach, id, command.spec, intent.tenant)};
         if (planned.attachment.spec.verify == VerifyMode::required)
             admission.place.vm = planned.attachment.vm_uuid;
         admission.attachment = std::move(planned.attachment);
@@ -213,19 +210,19 @@ struct Engine::Admitting {
         if (attachment == state.desired().attachments.end())
             return fail(no_attachment(command.attachment));
         if (!attachment->second.address)
-            return fail(
-                Problem::unsupported,
-                fmt::format("attachment {} has no network, so nothing can be verified over it",
-                            command.attachment),
-                "detach the VF and attach it again with a network");
+            return fail(discreetly(
+                {Problem::unsupported,
+                 fmt::format("attachment {} has no network, so nothing can be verified over it",
+                             command.attachment),
+                 "detach the VF and attach it again with a network"}));
         auto const* const pf = find_pf(host, attachment->second.vf.pf);
         if (auto never = pf ? verification_hindrance(pf->info) : std::nullopt)
             return fail(Problem::unsupported, std::move(never->detail), std::move(never->remedy));
         if (attachment->second.state != AttachmentState::attached)
-            return fail(Problem::conflict,
-                        fmt::format("attachment {} is {}", command.attachment,
-                                    enum_name(attachment->second.state)),
-                        "wait until it is attached");
+            return fail(discreetly({Problem::conflict,
+                                    fmt::format("attachment {} is {}", command.attachment,
+                                                enum_name(attachment->second.state)),
+                                    "wait until it is attached"}));
         Plan plan;
         plan.steps.emplace_back(AwaitVerification{command.attachment, command.timeout_seconds});
         return Admission{OperationKind::verify,
@@ -239,6 +236,10 @@ struct Engine::Admitting {
 
 void Engine::submit(Command command, Intent intent, Reply reply) {
     auto const client = intent.requested_by;
+    if (!intent.tenant.empty())
+        reply = [reply = std::move(reply)](Result<Answer> answer) {
+            reply(for_tenants(std::move(answer)));
+        };
     // Answered once it is published: whoever made a change can read it.
     auto const answer = std::make_shared<std::optional<Result<Answer>>>();
     auto const answered = [reply, answer] {
@@ -268,22 +269,33 @@ Result<Answer> Engine::admit(Control::State& state, Command const& command, Inte
     return answer;
 }
 
+Result<void> Engine::check_tenant(Control::State& state, HostView const& host,
+                                  Command const& command, Intent const& intent) const {
+    if (intent.tenant.empty()) return {};
+    auto const tenant = state.desired().tenants.find(intent.tenant);
+    if (tenant != state.desired().tenants.end())
+        return permit(state, host, tenant->second.tenant, command, operations_.seams().clock.now());
+    return fail(discreetly(no_tenant(intent.tenant)));
+}
+
 Result<Answer> Engine::admit_known(Control::State& state, Command const& command,
                                    Intent const& intent) {
     if (!intent.idempotency_key.empty() && !intent.dry_run) {
         VFMGR_TRY(auto const observed,
                   state.store.idempotency(intent.idempotency_key, operations_.seams().clock.now()));
         if (observed && observed->request_hash != intent.request_hash)
-            return fail(Problem::conflict, "this Idempotency-Key was used for another request",
-                        "use a new key for a new request");
+            return fail(
+                discreetly({Problem::conflict, "this Idempotency-Key was used for another request",
+                            "use a new key for a new request"}));
         if (observed) {
             VFMGR_TRY(auto operation, state.store.operation(observed->operation));
             if (operation) return Answer{std::move(operation), {}, {}, 0};
         }
     }
+    auto const host = control_->snapshot().host;
+    VFMGR_CHECK(check_tenant(state, *host, command, intent));
     VFMGR_CHECK(recovery_.check_recovered(state, command));
     tidy_reservations(state, operations_.seams().clock.now());
-    auto const host = control_->snapshot().host;
     VFMGR_TRY(auto admission, std::visit(Admitting{*this, state, *host, intent}, command));
     if (intent.dry_run)
         return Answer{{},
@@ -300,6 +312,7 @@ Result<Answer> Engine::admit_known(Control::State& state, Command const& command
     operation.requested_by = intent.requested_by;
     operation.request_id = intent.request_id;
     operation.steps = planned_steps(admission.plan);
+    if (admission.attachment) operation.vm_uuid = admission.attachment->vm_uuid;
     VFMGR_TRY(operation, operations_.accept(state, std::move(operation), intent,
                                             std::move(admission.work), admission.place));
     return Answer{std::move(operation), std::move(admission.plan), {}, 0};

@@ -10,6 +10,7 @@
 #include "vfmgr/engine/identities.hpp"
 #include "vfmgr/engine/state.hpp"
 #include "vfmgr/engine/stored.hpp"
+#include "vfmgr/engine/tenants.hpp"
 #include "vfmgr/engine/timing.hpp"
 #include "vfmgr/plan/links.hpp"
 
@@ -84,17 +85,16 @@ Result<PciAddress> Attachments::pf_for(std::string const& id, AttachmentSpec con
 
 // Plans under the claims from a fresh view; the attachment is durable before anything is touched.
 // nullopt: another PF is the better one by now.
-Result<std::optional<AttachmentPlan>> Attachments::begin_attachment(Operation& operation,
-                                                                    std::string const& id,
-                                                                    AttachmentSpec const& spec,
-                                                                    PciAddress const& claimed,
-                                                                    HostView const& host) {
+Result<std::optional<AttachmentPlan>> Attachments::begin_attachment(
+    Operation& operation, std::string const& id, AttachmentSpec const& spec,
+    std::string const& tenant, PciAddress const& claimed, HostView const& host) {
     using Begun = Result<std::optional<AttachmentPlan>>;
     auto const span = timed(SpanKind::plan, "plan, and store the attachment");
     return seams().control.wait([&](Control::State& state) -> Begun {
         tidy_reservations(state, seams().clock.now());
         VFMGR_TRY(std::string const seed, state.store.host_seed());
         VFMGR_TRY(AttachmentPlan planned, plan_attachment(host, state.desired(), id, spec, seed));
+        VFMGR_CHECK(permit_begin(state, tenant, planned.attachment));
         auto const& pci = planned.attachment.vf.pf;
         if (pci != claimed) return std::nullopt;
         planned.attachment.created_at = seams().clock.now();
@@ -115,7 +115,8 @@ Result<std::optional<AttachmentPlan>> Attachments::begin_attachment(Operation& o
 }
 
 Result<Attachments::Begun> Attachments::begin(Operation& operation, std::string const& id,
-                                              AttachmentSpec const& spec) {
+                                              AttachmentSpec const& spec,
+                                              std::string const& tenant) {
     constexpr int tries_max = 8;
     auto const admitted = seams().control.snapshot();
     auto const* const vm = find_vm(*admitted.host, spec.vm);
@@ -123,7 +124,7 @@ Result<Attachments::Begun> Attachments::begin(Operation& operation, std::string 
         VFMGR_TRY(auto const pf, pf_for(id, spec));
         VFMGR_TRY(auto claim, operations_.claim(operation, keys(pf, vm ? vm->uuid : spec.vm)));
         VFMGR_TRY(HostView host, observe_for(seams(), pf));
-        VFMGR_TRY(auto planned, begin_attachment(operation, id, spec, pf, host));
+        VFMGR_TRY(auto planned, begin_attachment(operation, id, spec, tenant, pf, host));
         if (planned) return Begun{std::move(claim), std::move(*planned), std::move(host)};
     }
     return fail(
@@ -132,12 +133,12 @@ Result<Attachments::Begun> Attachments::begin(Operation& operation, std::string 
         "try again, or name the PF");
 }
 
-void Attachments::attach(Operation& operation, std::string const& id,
-                         AttachmentSpec const& wanted) {
+void Attachments::attach(Operation& operation, std::string const& id, AttachmentSpec const& wanted,
+                         std::string const& tenant) {
     Attachment attachment;
     bool to_prove = false;
     {
-        auto begun = begin(operation, id, wanted);
+        auto begun = begin(operation, id, wanted, tenant);
         if (!begun) return operations_.finish(operation, fail(begun.error()), {});
         auto& planned = begun->planned;
         attachment = planned.attachment;

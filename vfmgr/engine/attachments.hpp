@@ -25,7 +25,9 @@ class Attachments : public EnginePart {
           ask_responder_(std::move(ask_responder)),
           submit_(std::move(submit)) {}
 
-    void attach(Operation& operation, std::string const& id, AttachmentSpec const& spec);
+    // `tenant` has its quota; empty: the request is of no tenant.
+    void attach(Operation& operation, std::string const& id, AttachmentSpec const& spec,
+                std::string const& tenant);
     void detach(Operation& operation, std::string const& id);
     void lift(Operation& operation, VfId const& vf);
     void verify(Operation& operation, Verify const& command);
@@ -46,13 +48,11 @@ class Attachments : public EnginePart {
         HostView host;  // that it was planned from
     };
     [[nodiscard]] Result<Begun> begin(Operation& operation, std::string const& id,
-                                      AttachmentSpec const& spec);
+                                      AttachmentSpec const& spec, std::string const& tenant);
     [[nodiscard]] Result<PciAddress> pf_for(std::string const& id, AttachmentSpec const& spec);
-    [[nodiscard]] Result<std::optional<AttachmentPlan>> begin_attachment(Operation& operation,
-                                                                         std::string const& id,
-                                                                         AttachmentSpec const& spec,
-                                                                         PciAddress const& claimed,
-                                                                         HostView const& host);
+    [[nodiscard]] Result<std::optional<AttachmentPlan>> begin_attachment(
+        Operation& operation, std::string const& id, AttachmentSpec const& spec,
+        std::string const& tenant, PciAddress const& claimed, HostView const& host);
     [[nodiscard]] Result<void> detach_held(Operation& operation, Attachment const& attached);
     [[nodiscard]] DetachOutcome observe_detached(Attachment const& attachment,
                                                  DetachNotes const& notes, KernelView left) const;

@@ -38,6 +38,7 @@ struct Intent {
     std::string request_hash;     // of the body, for the key
     IfMatch if_match;
     std::string request_id{};
+    std::string tenant{};  // whose request it is; empty: of no tenant
 };
 
 struct ReplacePfSpec {
@@ -57,6 +58,12 @@ struct PutPool {
     Pool pool;
 };
 struct RemovePool {
+    std::string name;
+};
+struct PutTenant {
+    Tenant tenant;
+};
+struct RemoveTenant {
     std::string name;
 };
 struct PutIdentities {
@@ -116,9 +123,9 @@ struct ReplaceDesired {
     Unnamed unnamed = Unnamed::keep;
 };
 using Command = std::variant<ReplacePfSpec, ForgetPf, PutNetwork, RemoveNetwork, PutPool,
-                             RemovePool, PutIdentities, Reserve, Release, Attach, Detach,
-                             LiftQuarantine, Verify, ChangeFirmware, AddLink, RemoveLink, EndGonePf,
-                             ConfirmGonePf, RekeyPf, ReplaceDesired>;
+                             RemovePool, PutTenant, RemoveTenant, PutIdentities, Reserve, Release,
+                             Attach, Detach, LiftQuarantine, Verify, ChangeFirmware, AddLink,
+                             RemoveLink, EndGonePf, ConfirmGonePf, RekeyPf, ReplaceDesired>;
 
 // Dry run: plan (and attachment). Nothing to do: neither. Otherwise: operation, with the plan that
 // it was admitted with, unless a request with the same Idempotency-Key began it.

@@ -18,6 +18,8 @@ void apply(Batch const& batch, DesiredState& desired) {
     for (auto const& name : batch.erase_networks) desired.networks.erase(name);
     for (auto const& pool : batch.save_pools) desired.pools[pool.pool.name] = pool;
     for (auto const& name : batch.erase_pools) desired.pools.erase(name);
+    for (auto const& tenant : batch.save_tenants) desired.tenants[tenant.tenant.name] = tenant;
+    for (auto const& name : batch.erase_tenants) desired.tenants.erase(name);
     for (auto const& reservation : batch.save_reservations)
         desired.reservations[reservation.name] = reservation;
     for (auto const& name : batch.erase_reservations) desired.reservations.erase(name);
@@ -52,6 +54,8 @@ Result<std::unique_ptr<Control>> Control::start(Store store, Clock const& clock)
         state->last_revision_ = std::max(state->last_revision_, network.revision);
     for (auto const& [name, pool] : state->desired_.pools)
         state->last_revision_ = std::max(state->last_revision_, pool.revision);
+    for (auto const& [name, tenant] : state->desired_.tenants)
+        state->last_revision_ = std::max(state->last_revision_, tenant.revision);
     state->last_revision_ = std::max(state->last_revision_, state->desired_.handed_out.revision);
     for (auto const& [name, link] : state->desired_.rdma_links)
         state->last_revision_ = std::max(state->last_revision_, link.revision);
@@ -90,9 +94,10 @@ Result<void> Control::offer(std::string const& client, std::function<void(State&
         taken = offered_.offer(client, {std::move(task), std::move(published)});
     }
     if (!taken)
-        return fail(Problem::unavailable,
-                    fmt::format("too many requests from {} are already waiting", client),
-                    "wait for their answers before the next request");
+        return fail(
+            discreetly({Problem::unavailable,
+                        fmt::format("too many requests from {} are already waiting", client),
+                        "wait for their answers before the next request"}));
     wake_.notify_all();
     return {};
 }

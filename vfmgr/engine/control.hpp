@@ -45,6 +45,7 @@ struct PendingRun {
     Time until{};  // the wait for a report ends here
     Profile profile = Profile::default_;
     std::optional<RemoteEnd> remote{};  // absent: this host answers
+    std::string vm_uuid{};              // of the attachment's VM
 };
 
 // What readers get. Each part is immutable; a reader keeps what it took.

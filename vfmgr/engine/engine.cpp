@@ -66,7 +66,15 @@ void Engine::judge_observed() {
 }
 
 void Engine::submit_own(Verify const& command, std::string const& requested_by) {
-    submit(command, Intent{false, requested_by, {}, {}, {}}, [](Result<Answer> const&) {});
+    Intent intent{false, requested_by, {}, {}, {}};
+    // Runs that repeat themselves take from the quota of the VM's tenant like those it requests.
+    auto const desired = control_->snapshot().desired;
+    auto const of = desired->attachments.find(command.attachment);
+    auto const* const tenant = of == desired->attachments.end()
+                                   ? nullptr
+                                   : tenant_of(desired->tenants, of->second.vm_uuid);
+    if (tenant) intent.tenant = tenant->name;
+    submit(command, std::move(intent), [](Result<Answer> const&) {});
 }
 
 Result<EventPage> Engine::on_events(std::function<void(std::vector<Event> const&)> emit,

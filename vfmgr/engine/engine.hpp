@@ -16,6 +16,7 @@
 #include "vfmgr/engine/observer.hpp"
 #include "vfmgr/engine/pfs.hpp"
 #include "vfmgr/engine/recovery.hpp"
+#include "vfmgr/engine/tenants.hpp"
 
 namespace vfmgr {
 
@@ -57,20 +58,25 @@ class Engine {
     //
     // Answered when the operation has ended, or as it is after `wait`. nullopt: there is none.
     [[nodiscard]] Query<std::optional<Operation>> operation(std::string id,
-                                                            std::chrono::seconds wait);
+                                                            std::chrono::seconds wait,
+                                                            Viewer viewer = {});
     // Cancels a running operation, and answers with it as it is: it ends as soon as it can stop.
     // `only_of`: another's is forbidden.
-    [[nodiscard]] Query<Operation> cancel(std::string id, std::optional<std::string> only_of);
+    [[nodiscard]] Query<Operation> cancel(std::string id, std::optional<std::string> only_of,
+                                          Viewer viewer = {});
     // All rows are newest first; see Store for what is kept. Those of a VF that neither exists nor
-    // is known to have existed are not_found.
-    [[nodiscard]] Query<Rows<Operation>> operations(OperationFilter filter, RowRange range);
-    [[nodiscard]] Query<Rows<Verification>> verifications(std::string attachment, RowRange range);
+    // is known to have existed are not_found. A viewer that is a tenant gets what it sees of them:
+    // what belongs to others does not exist.
+    [[nodiscard]] Query<Rows<Operation>> operations(OperationFilter filter, RowRange range,
+                                                    Viewer viewer = {});
+    [[nodiscard]] Query<Rows<Verification>> verifications(std::string attachment, RowRange range,
+                                                          Viewer viewer = {});
     [[nodiscard]] Query<Rows<Verification>> verifications(VfId vf, std::string attachment,
                                                           RowRange range);
     [[nodiscard]] Query<Rows<Event>> events(VfId vf, std::string attachment, RowRange range);
     // In ascending order: those that follow the number `after`.
     [[nodiscard]] Query<EventPage> events_after(std::uint64_t after, std::size_t max);
-    [[nodiscard]] Query<Certificate> certificate(std::string attachment);
+    [[nodiscard]] Query<Certificate> certificate(std::string attachment, Viewer viewer = {});
     [[nodiscard]] Query<Rows<AuditEntry>> audit(AuditFilter filter, RowRange range);
     [[nodiscard]] Query<std::vector<Token>> tokens();
     [[nodiscard]] Query<Token> save_token(Token token);
@@ -108,6 +114,10 @@ class Engine {
     Result<Answer> admit(Control::State& state, Command const& command, Intent const& intent);
     [[nodiscard]] Result<Answer> admit_known(Control::State& state, Command const& command,
                                              Intent const& intent);
+
+    // Whether the tenant, if the request is one's, may request it.
+    [[nodiscard]] Result<void> check_tenant(Control::State& state, HostView const& host,
+                                            Command const& command, Intent const& intent) const;
 
     void judge_observed();
     void submit_own(Verify const& command, std::string const& requested_by);

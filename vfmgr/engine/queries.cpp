@@ -51,16 +51,45 @@ auto of_vf(Control& control, VfId const& vf, F read) {
                    });
 }
 
+bool may_see(Viewer const& viewer, Operation const& operation) {
+    return !viewer || owns(viewer->tenant, operation.vm_uuid.value_or(""));
+}
+
+// The VM of an attachment that has ended is known from its events.
+Result<bool> may_see(Viewer const& viewer, Control::State& state, std::string const& attachment) {
+    if (!viewer) return true;
+    auto const known = state.desired().attachments.find(attachment);
+    if (known != state.desired().attachments.end())
+        return owns(viewer->tenant, known->second.vm_uuid);
+    VFMGR_TRY(auto const events, state.store.events(attachment));
+    auto const with_vm =
+        std::ranges::find_if(events, [](Event const& event) { return event.vm_uuid.has_value(); });
+    return with_vm != events.end() && owns(viewer->tenant, *with_vm->vm_uuid);
+}
+
+template <class T>
+Rows<T> as_seen(Viewer const& viewer, Rows<T> rows) {
+    if (viewer)
+        for (auto& item : rows.items) item = for_tenants(std::move(item));
+    return rows;
+}
+
 }  // namespace
 
-Query<std::optional<Operation>> Engine::operation(std::string id, std::chrono::seconds wait) {
+Query<std::optional<Operation>> Engine::operation(std::string id, std::chrono::seconds wait,
+                                                  Viewer viewer) {
     using Asked = Query<std::optional<Operation>>;
-    return Asked([this, id = std::move(id), wait](Client const& client, Asked::Answer answer) {
-        auto const ready = [id, client, answer](Control::State& state, Watch how) {
+    return Asked([this, id = std::move(id), wait, viewer = std::move(viewer)](
+                     Client const& client, Asked::Answer answer) {
+        auto const ready = [id, client, answer, viewer](Control::State& state, Watch how) {
             if (how == Watch::crowded) return answer(fail(crowded(client))), true;
-            auto const operation = state.store.operation(id);
+            auto operation = state.store.operation(id);
+            // At once: the time that an answer takes must not tell that there is one.
+            if (operation && *operation && !may_see(viewer, **operation))
+                return answer(std::optional<Operation>()), true;
             bool const runs = operation && *operation && !finished(**operation);
             if (runs && how != Watch::expired) return false;
+            if (operation && *operation && viewer) *operation = for_tenants(std::move(**operation));
             answer(operation);
             return true;
         };
@@ -70,33 +99,45 @@ Query<std::optional<Operation>> Engine::operation(std::string id, std::chrono::s
     });
 }
 
-Query<Operation> Engine::cancel(std::string id, std::optional<std::string> only_of) {
+Query<Operation> Engine::cancel(std::string id, std::optional<std::string> only_of, Viewer viewer) {
     return in_turn(
         *control_,
-        [this, id = std::move(id),
-         only_of = std::move(only_of)](Control::State& state) -> Result<Operation> {
+        [this, id = std::move(id), only_of = std::move(only_of),
+         viewer = std::move(viewer)](Control::State& state) -> Result<Operation> {
             VFMGR_TRY(auto const operation, state.store.operation(id));
-            if (!operation) return fail(no_such_operation(id));
+            if (!operation || !may_see(viewer, *operation)) return fail(no_such_operation(id));
             if (only_of && operation->requested_by != *only_of)
                 return fail(
                     Problem::forbidden,
                     fmt::format("operation {} was requested by {}", id, operation->requested_by),
                     "ask an admin to cancel it: operators cancel their own operations");
             VFMGR_CHECK(operations_.cancel(state, *operation));
-            return *operation;
+            return viewer ? for_tenants(*operation) : *operation;
         });
 }
 
-Query<Rows<Operation>> Engine::operations(OperationFilter filter, RowRange range) {
-    return in_turn(*control_, [filter = std::move(filter), range](Control::State& state) {
-        return state.store.operations(filter, range);
-    });
+Query<Rows<Operation>> Engine::operations(OperationFilter filter, RowRange range, Viewer viewer) {
+    if (viewer) filter.vms = viewer->tenant.vms;
+    using Found = Result<Rows<Operation>>;
+    return in_turn(*control_,
+                   [filter = std::move(filter), range,
+                    viewer = std::move(viewer)](Control::State& state) -> Found {
+                       VFMGR_TRY(auto rows, state.store.operations(filter, range));
+                       return as_seen(viewer, std::move(rows));
+                   });
 }
 
-Query<Rows<Verification>> Engine::verifications(std::string attachment, RowRange range) {
-    return in_turn(*control_, [attachment = std::move(attachment), range](Control::State& state) {
-        return state.store.verifications(attachment, range);
-    });
+Query<Rows<Verification>> Engine::verifications(std::string attachment, RowRange range,
+                                                Viewer viewer) {
+    using Found = Result<Rows<Verification>>;
+    return in_turn(*control_,
+                   [attachment = std::move(attachment), range,
+                    viewer = std::move(viewer)](Control::State& state) -> Found {
+                       VFMGR_TRY(bool const seen, may_see(viewer, state, attachment));
+                       if (!seen) return Rows<Verification>();
+                       VFMGR_TRY(auto rows, state.store.verifications(attachment, range));
+                       return as_seen(viewer, std::move(rows));
+                   });
 }
 
 Query<Rows<Verification>> Engine::verifications(VfId vf, std::string attachment, RowRange range) {
@@ -117,10 +158,16 @@ Query<EventPage> Engine::events_after(std::uint64_t after, std::size_t max) {
     });
 }
 
-Query<Certificate> Engine::certificate(std::string attachment) {
-    return in_turn(*control_, [attachment](Control::State& state) -> Result<Certificate> {
+Query<Certificate> Engine::certificate(std::string attachment, Viewer viewer) {
+    return in_turn(*control_, [attachment, viewer](Control::State& state) -> Result<Certificate> {
+        VFMGR_TRY(bool const seen, may_see(viewer, state, attachment));
+        if (!seen) return find_certificate({}, {}, attachment);
         VFMGR_TRY(auto const events, state.store.events(attachment));
-        return find_certificate(state.desired(), events, attachment);
+        if (!viewer) return find_certificate(state.desired(), events, attachment);
+        std::vector<Event> own;
+        for (auto const& event : events)
+            if (auto one = seen_by(viewer->tenant, event)) own.push_back(std::move(*one));
+        return find_certificate(seen_by(viewer->tenant, state.desired()), own, attachment);
     });
 }
 

@@ -55,6 +55,7 @@ Event about(Operation const& operation, Batch const& batch, DesiredState const& 
     Event event;
     event.operation = operation.id;
     set_subject(event, operation.subject);
+    event.vm_uuid = operation.vm_uuid;
     if (!event.attachment) return event;
     if (auto const* const known = find_attachment(*event.attachment, batch, before))
         set_attachment(event, *known);
@@ -151,6 +152,18 @@ void add_pools(std::vector<Event>& events, Batch const& batch, DesiredState cons
                               "the ranges of identities that this host hands out have changed"));
 }
 
+void add_tenants(std::vector<Event>& events, Batch const& batch, DesiredState const& before) {
+    for (auto const& [tenant, revision] : batch.save_tenants)
+        events.push_back(
+            named(EventKind::tenant_changed, &Event::tenant, tenant.name,
+                  fmt::format("tenant {} {}", tenant.name,
+                              before.tenants.contains(tenant.name) ? "has changed" : "is new")));
+    for (auto const& name : batch.erase_tenants)
+        if (before.tenants.contains(name))
+            events.push_back(named(EventKind::tenant_removed, &Event::tenant, name,
+                                   fmt::format("tenant {} was removed", name)));
+}
+
 // One whose VFs are all attached has done its work.
 Event end_of(Reservation const& reservation, DesiredState const& before, Time now) {
     auto const& name = reservation.name;
@@ -202,6 +215,7 @@ std::vector<Event> changes_of(Batch const& batch, DesiredState const& before, Ti
     add_links(events, batch, before);
     add_networks(events, batch, before);
     add_pools(events, batch, before);
+    add_tenants(events, batch, before);
     add_reservations(events, batch, before, now);
     // A batch with the state of one operation was made by it.
     if (batch.save_operations.size() == 1)

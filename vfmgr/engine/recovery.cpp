@@ -88,6 +88,8 @@ struct Claiming {
     ClaimKeys operator()(RemoveNetwork const&) const { return {}; }
     ClaimKeys operator()(PutPool const&) const { return {}; }
     ClaimKeys operator()(RemovePool const&) const { return {}; }
+    ClaimKeys operator()(PutTenant const&) const { return {}; }
+    ClaimKeys operator()(RemoveTenant const&) const { return {}; }
     ClaimKeys operator()(PutIdentities const&) const { return {}; }
     ClaimKeys operator()(Reserve const&) const { return {}; }
     ClaimKeys operator()(Release const&) const { return {}; }

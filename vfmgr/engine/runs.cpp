@@ -8,6 +8,7 @@
 #include "api/os/random.hpp"
 #include "vfmgr/engine/runs.hpp"
 #include "vfmgr/engine/state.hpp"
+#include "vfmgr/engine/tenants.hpp"
 #include "vfmgr/engine/timing.hpp"
 #include "vfmgr/plan/choose.hpp"
 
@@ -60,6 +61,8 @@ Result<void> Runs::begin_run(std::string const& attachment, std::string const& v
         if (entry == state.desired().attachments.end() || entry->second.vm_uuid != vm_uuid)
             return fail(Problem::not_found, fmt::format("the VM has no attachment {}", attachment),
                         "vf-guest status shows those of this VM");
+        if (auto const* const tenant = tenant_of(state.desired().tenants, vm_uuid))
+            VFMGR_CHECK(check_minutes(state, *tenant, seams().clock.now()));
         VFMGR_CHECK(write_verdict(state, attachment));
         start_run(state, attachment, std::move(run));
         return {};

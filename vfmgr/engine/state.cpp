@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "vfmgr/plan/tenants.hpp"
+
 namespace vfmgr {
 namespace {
 
@@ -84,14 +86,27 @@ void Control::State::emit_events() {
 }
 
 void Control::State::set_run(std::string const& attachment, PendingRun run) {
+    erase_run(attachment);
+    auto const of = desired_.attachments.find(attachment);
+    if (of != desired_.attachments.end()) run.vm_uuid = of->second.vm_uuid;
     runs_[attachment] = std::move(run);
     changed_ = true;
 }
 
 bool Control::State::erase_run(std::string const& attachment) {
-    if (runs_.erase(attachment) == 0) return false;
+    auto const found = runs_.find(attachment);
+    if (found == runs_.end()) return false;
+    count_time(found->second);
+    runs_.erase(found);
     changed_ = true;
     return true;
+}
+
+// A store that can't be written loses the time: that must keep no run from ending.
+void Control::State::count_time(PendingRun const& run) {
+    if (!tenant_of(desired_.tenants, run.vm_uuid)) return;
+    static_cast<void>(
+        store.save_run_time({run.run, run.vm_uuid, run.started_at, clock_.now()}).has_value());
 }
 
 Result<void> Control::State::load_tokens() {

@@ -30,6 +30,7 @@ class Control::State {
     // Adds the events that follow from the batch's changes. Events without a number get theirs.
     // All are emitted at the end of the turn, when readers can read what they are about.
     [[nodiscard]] Result<void> commit(Batch batch);
+    [[nodiscard]] std::map<std::string, Token> const& tokens() const { return *tokens_; }
     // Numbers an event that others refer to; unused numbers leave a gap.
     [[nodiscard]] std::uint64_t next_event() { return ++last_event_; }
     // Numbers a revision of the desired state: none is used twice, even when its owner is gone.
@@ -46,6 +47,8 @@ class Control::State {
     friend class Control;
     State(Store opened, DesiredState desired, Clock const& clock)
         : store(std::move(opened)), clock_(clock), desired_(std::move(desired)) {}
+    // Counts the time of a run that ends, if a tenant has the VM.
+    void count_time(PendingRun const& run);
     [[nodiscard]] Result<void> load_tokens();
     // Events of what the host changed since the last call. A store that can't be written gets them
     // at a later call.

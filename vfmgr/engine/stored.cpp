@@ -6,14 +6,18 @@
 #include <algorithm>
 
 #include "vfmgr/engine/revision.hpp"
+#include "vfmgr/engine/tenants.hpp"
 #include "vfmgr/plan/select.hpp"
 
 namespace vfmgr {
 namespace {
 
-// Only its holder changes a reservation: another client may have chosen the same name.
+// Only its holder changes a reservation: another client may have chosen the same name. All clients
+// of a tenant are one holder.
 Result<void> check_holder(Reservation const& reservation, Intent const& intent) {
-    if (reservation.requested_by == intent.requested_by) return {};
+    bool const same = reservation.tenant ? reservation.tenant == intent.tenant
+                                         : reservation.requested_by == intent.requested_by;
+    if (same) return {};
     return fail(Problem::conflict,
                 fmt::format("reservation {} is {}'s", reservation.name, reservation.requested_by),
                 "choose another name; it ends when it expires, or when its holder releases it");
@@ -67,6 +71,35 @@ Result<Stored> Storing::operator()(RemovePool const& command) const {
     return stored;
 }
 
+Result<Stored> Storing::operator()(PutTenant const& command) const {
+    auto const& tenant = command.tenant;
+    auto const& tenants = state.desired().tenants;
+    VFMGR_CHECK(check_revision(tenants, tenant.name, intent.if_match));
+    Stored stored;
+    VFMGR_TRY(stored.plan, plan_tenant(state.desired(), tenant));
+    stored.revision = revision_of(tenants, tenant.name);
+    auto const before = tenants.find(tenant.name);
+    if (before != tenants.end() && before->second.tenant == tenant) return stored;
+    stored.batch.emplace();
+    stored.batch->save_tenants.push_back({tenant, state.next_revision()});
+    return stored;
+}
+
+// A token would be valid again with a tenant that gets the same name later.
+Result<Stored> Storing::operator()(RemoveTenant const& command) const {
+    VFMGR_CHECK(check_revision(state.desired().tenants, command.name, intent.if_match));
+    Stored stored;
+    VFMGR_TRY(stored.plan, plan_tenant_removal(state.desired(), command.name));
+    for (auto const& [sha256, token] : state.tokens())
+        if (token.tenant == command.name)
+            return fail(Problem::conflict,
+                        fmt::format("tenant {} has token {}", command.name, token.id),
+                        "revoke it first: vfctl token revoke " + token.id);
+    stored.batch.emplace();
+    stored.batch->erase_tenants.push_back(command.name);
+    return stored;
+}
+
 // What was handed out from ranges before stays where it is.
 Result<Stored> Storing::operator()(PutIdentities const& command) const {
     auto const& before = state.desired().handed_out;
@@ -83,6 +116,11 @@ Result<Stored> Storing::operator()(Reserve const& command) const {
     auto const& reservations = state.desired().reservations;
     auto const before = reservations.find(command.name);
     if (before != reservations.end()) VFMGR_CHECK(check_holder(before->second, intent));
+    std::string const named_for(tenant_in(command.name));
+    if (named_for != intent.tenant && state.desired().tenants.contains(named_for))
+        return fail(Problem::conflict,
+                    fmt::format("reservations named {}-… are tenant {}'s", named_for, named_for),
+                    "choose another name");
     VFMGR_TRY(auto vfs, vfs_to_reserve(host, state.desired(), command.name, command.spec,
                                        intent.requested_by));
     Stored stored;
@@ -92,14 +130,13 @@ Result<Stored> Storing::operator()(Reserve const& command) const {
     stored.batch->save_reservations.push_back({command.name, command.spec, std::move(vfs),
                                                intent.requested_by, now,
                                                now + std::chrono::seconds(command.spec.seconds)});
+    if (!intent.tenant.empty()) stored.batch->save_reservations.back().tenant = intent.tenant;
     return stored;
 }
 
 Result<Stored> Storing::operator()(Release const& command) const {
     auto const& reservations = state.desired().reservations;
-    if (!reservations.contains(command.name))
-        return fail(Problem::not_found, fmt::format("there is no reservation {}", command.name),
-                    "vfctl reservation list shows those of this host");
+    if (!reservations.contains(command.name)) return fail(no_reservation(command.name));
     Stored stored;
     stored.batch.emplace();
     stored.batch->erase_reservations.push_back(command.name);

@@ -50,8 +50,10 @@ std::string owner_of(HostView const& host, DesiredState const& desired, VfId con
 // `owner` names the PF or VF that has the identity; empty when it is free.
 Result<void> require_nobodys(std::string const& identity, std::string const& owner) {
     if (owner.empty()) return {};
-    return fail(Problem::conflict, fmt::format("{} is already used by {}", identity, owner),
-                "choose another, or leave it out to get a unique one");
+    auto const remedy = "choose another, or leave it out to get a unique one";
+    return fail(discreetly(
+        {Problem::conflict, fmt::format("{} is already used by {}", identity, owner), remedy},
+        fmt::format("{} is already in use on this host", identity), remedy));
 }
 
 // The VM gets the same hash from this PF every time. The caller tries the next `n` while the
@@ -100,8 +102,9 @@ std::uint64_t size_of(std::vector<Range<T>> const& ranges) {
 constexpr std::uint64_t tries_max = 1U << 16U;
 
 Error none_left(std::string_view what) {
-    return {Problem::limit_exceeded, fmt::format("no {} of this host's identities is free", what),
-            "add a range: vfctl identities set"};
+    auto detail = fmt::format("no {} of this host's identities is free", what);
+    return discreetly({Problem::limit_exceeded, detail, "add a range: vfctl identities set"},
+                      detail, "ask an admin of this host for more");
 }
 
 }  // namespace
@@ -196,28 +199,36 @@ Result<IpAddress> choose_address(DesiredState const& desired, Network const& net
     auto const users = users_of_addresses(desired);
     if (requested) {
         if (!can_be_a_vms(network, *requested))
-            return fail(Problem::conflict,
-                        fmt::format("{} can't be a VM's address in network {} ({}, host {})",
-                                    to_string(*requested), network.name, to_string(network.prefix),
-                                    host_addresses(network)),
-                        "choose another inside the prefix, or leave it out");
+            return fail(discreetly(
+                {Problem::conflict,
+                 fmt::format("{} can't be a VM's address in network {} ({}, host {})",
+                             to_string(*requested), network.name, to_string(network.prefix),
+                             host_addresses(network)),
+                 "choose another inside the prefix, or leave it out"},
+                fmt::format("{} can't be a VM's address in network {} ({})", to_string(*requested),
+                            network.name, to_string(network.prefix)),
+                "choose another inside the prefix, or leave it out"));
         if (auto const user = users.find(*requested); user != users.end())
-            return fail(Problem::conflict,
-                        fmt::format("{} is the address of {} (attachment {})",
-                                    to_string(*requested), user->second->vm, user->second->id),
-                        "choose another, or leave it out");
+            return fail(
+                discreetly({Problem::conflict,
+                            fmt::format("{} is the address of {} (attachment {})",
+                                        to_string(*requested), user->second->vm, user->second->id),
+                            "choose another, or leave it out"},
+                           fmt::format("{} is already in use in network {}", to_string(*requested),
+                                       network.name),
+                           "choose another, or leave it out"));
         return *requested;
     }
     for (auto const& range : ranges_of(desired.handed_out.identities, network))
         for (std::optional address = range.first; address && *address <= range.last;
              address = address->next())
             if (can_be_a_vms(network, *address) && !users.contains(*address)) return *address;
-    return fail(
-        Problem::limit_exceeded,
-        fmt::format("network {} ({}) has no free address that this host may hand out", network.name,
-                    to_string(network.prefix)),
-        "detach a VM, or give the network a larger prefix or another range (vfctl network set, "
-        "vfctl identities set)");
+    auto detail = fmt::format("network {} ({}) has no free address that this host may hand out",
+                              network.name, to_string(network.prefix));
+    return fail(discreetly({Problem::limit_exceeded, detail,
+                            "detach a VM, or give the network a larger prefix or another range "
+                            "(vfctl network set, vfctl identities set)"},
+                           detail, "detach a VM, or ask an admin of this host for more addresses"));
 }
 
 }  // namespace vfmgr

@@ -43,6 +43,12 @@ void fields(F& f, V& pool) {
     f.value("revision", pool.revision);
 }
 
+template <class F, Of<DesiredTenant> V>
+void fields(F& f, V& tenant) {
+    f.value("tenant", tenant.tenant);
+    f.value("revision", tenant.revision);
+}
+
 template <class F, Of<DesiredIdentities> V>
 void fields(F& f, V& desired) {
     f.value("identities", desired.identities);
@@ -77,6 +83,7 @@ std::optional<CarriedNetwork> network_of(Networks const& networks, Attachment co
 template struct Json<DesiredPf>;
 template struct Json<DesiredNetwork>;
 template struct Json<DesiredPool>;
+template struct Json<DesiredTenant>;
 template struct Json<DesiredIdentities>;
 template struct Json<Quarantine>;
 template struct Json<DesiredRdmaLink>;

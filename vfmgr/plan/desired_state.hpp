@@ -16,6 +16,7 @@
 #include "api/types/pool.hpp"
 #include "api/types/rdma.hpp"
 #include "api/types/reservation.hpp"
+#include "api/types/tenant.hpp"
 
 namespace vfmgr {
 
@@ -67,6 +68,13 @@ struct DesiredPool {
     bool operator==(DesiredPool const&) const = default;
 };
 
+struct DesiredTenant {
+    Tenant tenant;
+    std::uint64_t revision = 1;  // ETag
+    bool operator==(DesiredTenant const&) const = default;
+};
+using Tenants = std::map<std::string, DesiredTenant>;  // by name
+
 struct DesiredIdentities {
     Identities identities;
     std::uint64_t revision = 0;  // ETag; 0: never set
@@ -85,6 +93,7 @@ struct DesiredState {
     std::map<std::string, DesiredRdmaLink> rdma_links;   // by name
     // Identities of the PFs about which this state holds anything: an address is not an identity.
     std::map<PciAddress, PfIdentity> identities{};
+    Tenants tenants{};
     bool operator==(DesiredState const&) const = default;
 };
 
@@ -102,6 +111,7 @@ struct CarriedNetwork {
 extern template struct Json<DesiredPf>;
 extern template struct Json<DesiredNetwork>;
 extern template struct Json<DesiredPool>;
+extern template struct Json<DesiredTenant>;
 extern template struct Json<DesiredIdentities>;
 extern template struct Json<Quarantine>;
 extern template struct Json<DesiredRdmaLink>;

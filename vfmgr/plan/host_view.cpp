@@ -157,10 +157,12 @@ Result<void> require_free_pci(HostView const& host) {
 
 Result<void> require_free_port(VmInfo const& vm) {
     if (vm.free_pcie_ports > 0) return {};
-    return fail(Problem::unsupported,
-                fmt::format("VM {} has no free PCIe port for a hot-plugged device", vm.name),
-                "add <controller type='pci' model='pcie-root-port'/> to its XML, shut it down and "
-                "start it again, or attach with persistence config while it is shut off");
+    return fail(
+        discreetly({Problem::unsupported,
+                    fmt::format("VM {} has no free PCIe port for a hot-plugged device", vm.name),
+                    "add <controller type='pci' model='pcie-root-port'/> to its XML, shut it down "
+                    "and start it "
+                    "again, or attach with persistence config while it is shut off"}));
 }
 
 // Collects all uses of VFs, none of which is ever ignored: our attachments, libvirt's live and

@@ -57,13 +57,13 @@ Result<void> place(Ask const& ask, Attachment& attachment) {
     attachment.live = running && persistence != Persistence::config;
     attachment.config = ask.vm.persistent && persistence != Persistence::live;
     if (!attachment.live && !attachment.config)
-        return fail(
-            Problem::unsupported,
-            fmt::format("VM {} is {} and {}, so there is nothing to attach to with "
-                        "persistence {}",
-                        ask.vm.name, enum_name(ask.vm.state),
-                        ask.vm.persistent ? "persistent" : "transient", enum_name(persistence)),
-            running ? "leave persistence at auto" : "start the VM first");
+        return fail(discreetly(
+            {Problem::unsupported,
+             fmt::format("VM {} is {} and {}, so there is nothing to attach to with "
+                         "persistence {}",
+                         ask.vm.name, enum_name(ask.vm.state),
+                         ask.vm.persistent ? "persistent" : "transient", enum_name(persistence)),
+             running ? "leave persistence at auto" : "start the VM first"}));
     if (attachment.live) return require_free_port(ask.vm);
     return {};
 }
@@ -75,17 +75,17 @@ Result<void> check_verification(Ask const& ask, Attachment const& attachment) {
     if (auto never = verification_hindrance(ask.pf.info))
         return fail(Problem::unsupported, std::move(never->detail), std::move(never->remedy));
     if (!ask.vm.has_vsock)
-        return fail(
-            Problem::unsupported,
-            fmt::format("VM {} has no vsock device, which it needs to report", ask.vm.name),
-            "add <vsock model='virtio'><cid auto='yes'/></vsock> to its XML, shut it down and "
-            "start "
-            "it again, or attach without verification (verify none, no verify_every_seconds)");
+        return fail(discreetly(
+            {Problem::unsupported,
+             fmt::format("VM {} has no vsock device, which it needs to report", ask.vm.name),
+             "add <vsock model='virtio'><cid auto='yes'/></vsock> to its XML, shut it down and "
+             "start it again, or attach without verification (verify none, no "
+             "verify_every_seconds)"}));
     if (ask.spec.verify == VerifyMode::required && !(attachment.live && ask.vm.vsock_cid))
-        return fail(
-            Problem::unsupported,
-            fmt::format("VM {} is not running, so nothing can be verified in it", ask.vm.name),
-            "start it, or attach with verify background");
+        return fail(discreetly(
+            {Problem::unsupported,
+             fmt::format("VM {} is not running, so nothing can be verified in it", ask.vm.name),
+             "start it, or attach with verify background"}));
     bool const rdma = ask.network && ask.network->rdma != RdmaMode::none &&
                       (ask.pf.info.rdma_device || ask.network->rdma == RdmaMode::rxe);
     if (!rdma)
@@ -207,11 +207,12 @@ Result<void> resolve_settings(Ask const& ask, VfState const& vf, Attachment& att
     if (ask.network) {
         auto const requested = ask.network->vlan.value_or(0);
         if (settings.vlan && settings.vlan->id != requested)
-            return fail(Problem::conflict,
-                        fmt::format("VLAN {} was requested, but network {} is {}",
-                                    settings.vlan->id, ask.network->name,
-                                    requested ? fmt::format("VLAN {}", requested) : "untagged"),
-                        "leave the VLAN out, or name another network");
+            return fail(
+                discreetly({Problem::conflict,
+                            fmt::format("VLAN {} was requested, but network {} is {}",
+                                        settings.vlan->id, ask.network->name,
+                                        requested ? fmt::format("VLAN {}", requested) : "untagged"),
+                            "leave the VLAN out, or name another network"}));
         if (!settings.vlan && requested) settings.vlan = Vlan{requested};
     }
     if (ask.pf.info.link_layer == LinkLayer::infiniband)
@@ -350,9 +351,13 @@ Result<AttachmentPlan> plan_on_the_best(HostView const& host, DesiredState const
         }
     }
     if (!chosen)
-        return fail(none_suits(request, candidates,
-                               first.value_or(Error{Problem::limit_exceeded, "",
-                                                    "detach a VF, or create more: vfctl pf set"})));
+        return fail(none_suits(
+            request, candidates,
+            first.value_or(discreetly(
+                {Problem::limit_exceeded, "", "detach a VF, or create more: vfctl pf set"},
+                fmt::format("no VF is free for VM {}: {}", request.spec.vm,
+                            taken_vfs(host, desired, request)),
+                "detach a VF, or use another pool"))));
     auto const& pf = find_pf(host, chosen->attachment.vf.pf)->info;
     chosen->plan.notes.push_back(fmt::format("PF {} was chosen: none was given", display_name(pf)));
     chosen->attachment.candidates = std::move(candidates);

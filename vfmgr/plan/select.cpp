@@ -5,6 +5,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <tuple>
 
 #include "vfmgr/plan/plan.hpp"
@@ -37,8 +39,8 @@ std::optional<std::string> label_mismatch(std::map<std::string, std::string> con
 }
 
 Error unknown(std::string_view what, std::string const& name) {
-    return {Problem::not_found, fmt::format("there is no {} {}", what, name),
-            fmt::format("vfctl {} list shows those of this host", what)};
+    return discreetly({Problem::not_found, fmt::format("there is no {} {}", what, name),
+                       fmt::format("vfctl {} list shows those of this host", what)});
 }
 
 // Settings of the pool that the request leaves alone.
@@ -167,6 +169,35 @@ std::vector<Ranked> ranked_pfs(HostView const& host, DesiredState const& desired
     return ranked;
 }
 
+std::string taken_vfs(HostView const& host, DesiredState const& desired, Resolved const& request) {
+    std::size_t attached = 0;
+    std::size_t reserved = 0;
+    std::size_t quarantined = 0;
+    std::size_t otherwise = 0;
+    std::set<VfId> of_attachments;
+    for (auto const& [id, attachment] : desired.attachments) of_attachments.insert(attachment.vf);
+    for (auto const& [pci, pf] : host.kernel.pfs) {
+        if (hindrance(desired, pf, request)) continue;
+        std::map<std::uint16_t, bool> used;  // whether by a reservation alone
+        for (auto const& use : vf_uses(host, desired, pci)) {
+            auto const [at, first] = used.try_emplace(use.vf.index, true);
+            at->second = at->second && !use.reservation.empty();
+        }
+        for (auto const& [index, by_reservation] : used) {
+            VfId const vf{pci, index};
+            if (request.pool && !holds_vf(request.pool->select, vf)) continue;
+            if (of_attachments.contains(vf))
+                ++attached;
+            else if (desired.quarantine.contains(vf))
+                ++quarantined;
+            else
+                ++(by_reservation ? reserved : otherwise);
+        }
+    }
+    return fmt::format("{} are attached, {} reserved, {} in quarantine, {} otherwise in use",
+                       attached, reserved, quarantined, otherwise);
+}
+
 namespace {
 
 constexpr std::size_t reservations_max = 256;
@@ -179,9 +210,9 @@ Result<void> check_share(DesiredState const& desired, std::string const& name,
     };
     auto const had = std::ranges::count_if(desired.reservations, of_others);
     if (static_cast<std::size_t>(had) >= reservations_each_max)
-        return fail(Problem::limit_exceeded,
-                    fmt::format("{} has {} reservations already", requested_by, had),
-                    "release one, or wait until it expires");
+        return fail(discreetly({Problem::limit_exceeded,
+                                fmt::format("{} has {} reservations already", requested_by, had),
+                                "release one, or wait until it expires"}));
     if (desired.reservations.size() >= reservations_max && !desired.reservations.contains(name))
         return fail(Problem::limit_exceeded,
                     fmt::format("this host has {} reservations already", reservations_max),
@@ -215,11 +246,13 @@ Result<std::vector<VfId>> vfs_to_reserve(HostView const& host, DesiredState cons
         }
     }
     if (vfs.size() == spec.count) return vfs;
-    return fail(Problem::limit_exceeded,
-                fmt::format("{} VFs{} were requested, {} are free: {}", spec.count,
-                            spec.distinct_pfs ? " of as many PFs" : "", vfs.size(),
-                            fmt::join(reasons, "; ")),
-                "request fewer, or wait until VFs are detached");
+    auto const short_of = fmt::format("{} VFs{} were requested, {} are free", spec.count,
+                                      spec.distinct_pfs ? " of as many PFs" : "", vfs.size());
+    auto const remedy = "request fewer, or wait until VFs are detached";
+    return fail(discreetly({Problem::limit_exceeded,
+                            fmt::format("{}: {}", short_of, fmt::join(reasons, "; ")), remedy},
+                           fmt::format("{}: {}", short_of, taken_vfs(host, without, full)),
+                           remedy));
 }
 
 }  // namespace vfmgr

@@ -34,6 +34,10 @@ struct Ranked {
 [[nodiscard]] std::vector<Ranked> ranked_pfs(HostView const& host, DesiredState const& desired,
                                              Resolved const& request, std::string const& vm_uuid);
 
+// How many of the VFs that the request could get are taken, by whom in general: it names nothing.
+[[nodiscard]] std::string taken_vfs(HostView const& host, DesiredState const& desired,
+                                    Resolved const& request);
+
 // The VFs that a reservation would keep, or the refusal. `requested_by` has its share.
 [[nodiscard]] Result<std::vector<VfId>> vfs_to_reserve(HostView const& host,
                                                        DesiredState const& desired,

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "api/types/json_text.hpp"
-#include "vfmgr/store/database.hpp"
+#include "vfmgr/store/rows.hpp"
 
 namespace vfmgr {
 
@@ -46,6 +46,11 @@ void save_selection(SQLite::Database& db, Batch const& batch) {
                 document_of(pool));
     for (auto const& name : batch.erase_pools)
         execute(db, "DELETE FROM pools WHERE name = ?", name);
+    for (auto const& tenant : batch.save_tenants)
+        execute(db, "INSERT OR REPLACE INTO tenants VALUES (?, ?)", tenant.tenant.name,
+                document_of(tenant));
+    for (auto const& name : batch.erase_tenants)
+        execute(db, "DELETE FROM tenants WHERE name = ?", name);
     for (auto const& reservation : batch.save_reservations)
         execute(db, "INSERT OR REPLACE INTO reservations VALUES (?, ?)", reservation.name,
                 document_of(reservation));
@@ -60,6 +65,7 @@ void save_desired(SQLite::Database& db, Batch const& batch) {
     for (auto const& [pci, pf] : batch.save_pfs) remember_revision(db, pf.revision);
     for (auto const& network : batch.save_networks) remember_revision(db, network.revision);
     for (auto const& pool : batch.save_pools) remember_revision(db, pool.revision);
+    for (auto const& tenant : batch.save_tenants) remember_revision(db, tenant.revision);
     if (batch.save_handed_out) remember_revision(db, batch.save_handed_out->revision);
     for (auto const& link : batch.save_rdma_links) remember_revision(db, link.revision);
     for (auto const& [pci, pf] : batch.save_pfs)
@@ -104,13 +110,14 @@ void save_operations(SQLite::Database& db, Batch const& batch) {
     // Not INSERT OR REPLACE: that deletes the old row, and its journal with it.
     for (auto const& operation : batch.save_operations)
         execute(db,
-                "INSERT INTO operations (id, finished, created_ms, document, state, kind, subject) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?) "
+                "INSERT INTO operations (id, finished, created_ms, document, state, kind, subject, "
+                "vm) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (id) DO UPDATE SET finished = excluded.finished, "
                 "document = excluded.document, state = excluded.state",
                 operation.id, finished(operation) ? 1 : 0, milliseconds_of(operation.created_at),
                 document_of(operation), std::string(enum_name(operation.state)),
-                std::string(enum_name(operation.kind)), operation.subject);
+                std::string(enum_name(operation.kind)), operation.subject,
+                operation.vm_uuid.value_or(""));
     for (auto const& [key, request_hash, operation, created_at] : batch.save_idempotency)
         execute(db, "INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?)", key, request_hash,
                 operation, milliseconds_of(created_at));
@@ -196,6 +203,10 @@ Result<void> load_quarantine(Store::Impl const& store, SQLite::Database& db, Des
 
 }  // namespace
 
+std::string json_array(std::vector<std::string> const& values) {
+    return document_of(values);
+}
+
 // An operation under way may use the reserve, so that it can end, and so may every batch that ends
 // an attachment, or reports that only the reserve is left. A batch that begins or only records
 // something can be refused, so it leaves the reserve alone.
@@ -255,6 +266,8 @@ Result<DesiredState> Store::load() {
                                  state.networks));
         VFMGR_CHECK(
             load_by_name(store, db, "pool", "SELECT name, document FROM pools", state.pools));
+        VFMGR_CHECK(
+            load_by_name(store, db, "tenant", "SELECT name, document FROM tenants", state.tenants));
         VFMGR_CHECK(load_by_name(store, db, "reservation",
                                  "SELECT name, document FROM reservations", state.reservations));
         VFMGR_TRY(auto identities,

@@ -87,6 +87,9 @@ Result<Rows<Operation>> Store::operations(OperationFilter const& filter, RowRang
     if (filter.state) list.only("state", std::string(enum_name(*filter.state)));
     if (filter.kind) list.only("kind", std::string(enum_name(*filter.kind)));
     list.only("subject", filter.subject);
+    if (filter.vms)
+        list.conditions.push_back(
+            {"vm IN (SELECT value FROM json_each(?))", {json_array(*filter.vms)}});
     return documents_of<Operation>(*impl_, list, range, "operation");
 }
 

@@ -19,6 +19,7 @@ using std::chrono::hours;
 
 constexpr hours idempotency_hours_max{24};
 constexpr hours record_hours_max{24 * 30};
+constexpr hours run_time_hours_max{24};
 
 std::optional<Time> time_in(SQLite::Statement& row, char const* column) {
     auto const value = row.getColumn(column);
@@ -33,6 +34,10 @@ std::optional<std::int64_t> milliseconds_in(std::optional<Time> const& time) {
 std::vector<std::string> words_of(std::string const& text) {
     std::istringstream in(text);
     return {std::istream_iterator<std::string>(in), {}};
+}
+
+std::optional<std::string> text_in(SQLite::Column const& column) {
+    return column.isNull() ? std::nullopt : std::optional(column.getString());
 }
 
 Token token_in(SQLite::Statement& row) {
@@ -50,11 +55,8 @@ Token token_in(SQLite::Statement& row) {
         token.former = {row.getColumn("former_sha256").getString(), *until};
     if (auto const used = time_in(row, "used_ms"))
         token.last_use = {*used, row.getColumn("used_from").getString()};
+    token.tenant = text_in(row.getColumn("tenant"));
     return token;
-}
-
-std::optional<std::string> text_in(SQLite::Column const& column) {
-    return column.isNull() ? std::nullopt : std::optional(column.getString());
 }
 
 Result<AuditEntry> audit_entry_in(SQLite::Statement& row) {
@@ -105,16 +107,17 @@ Result<void> Store::save_token(Token const& token, std::vector<Event> const& eve
             std::tie(former, former_until) = std::tie(token.former->sha256, token.former->until);
         execute(db,
                 "INSERT INTO tokens (id, sha256, role, description, created_ms, expires_ms, "
-                "scopes, rotated_ms, former_sha256, former_until_ms) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+                "scopes, rotated_ms, former_sha256, former_until_ms, tenant) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
                 "sha256 = excluded.sha256, role = excluded.role, "
                 "description = excluded.description, created_ms = excluded.created_ms, "
                 "expires_ms = excluded.expires_ms, scopes = excluded.scopes, "
                 "rotated_ms = excluded.rotated_ms, former_sha256 = excluded.former_sha256, "
-                "former_until_ms = excluded.former_until_ms",
+                "former_until_ms = excluded.former_until_ms, tenant = excluded.tenant",
                 token.id, token.sha256, token.role, token.description,
                 milliseconds_of(token.created_at), milliseconds_in(token.expires_at), scopes,
-                milliseconds_in(token.rotated_at), former, milliseconds_in(former_until));
+                milliseconds_in(token.rotated_at), former, milliseconds_in(former_until),
+                token.tenant);
         save_events(db, events);
         return {};
     });
@@ -167,6 +170,28 @@ Result<Rows<AuditEntry>> Store::audit(AuditFilter const& filter, RowRange const&
     list.only("who", filter.who);
     list.only("outcome", filter.outcome);
     return rows_of<AuditEntry>(*impl_, list, range, audit_entry_in);
+}
+
+Result<void> Store::save_run_time(RunTime const& time) {
+    return impl_->in_transaction(Room::ordinary, [&](SQLite::Database& db) -> Result<void> {
+        execute(db, "DELETE FROM run_times WHERE ended_ms < ?",
+                milliseconds_of(time.ended - run_time_hours_max));
+        execute(db, "INSERT OR REPLACE INTO run_times VALUES (?, ?, ?, ?)", time.run, time.vm,
+                milliseconds_of(time.began), milliseconds_of(time.ended));
+        return {};
+    });
+}
+
+Result<std::chrono::milliseconds> Store::run_time(std::vector<std::string> const& vms, Time since) {
+    using Took = std::chrono::milliseconds;
+    return impl_->guarded(Access::read, [&](SQLite::Database& db) -> Result<Took> {
+        SQLite::Statement row(
+            db,
+            "SELECT coalesce(sum(ended_ms - max(began_ms, ?1)), 0) FROM run_times "
+            "WHERE ended_ms > ?1 AND vm IN (SELECT value FROM json_each(?2))");
+        SQLite::bind(row, milliseconds_of(since), json_array(vms));
+        return Took(row.executeStep() ? row.getColumn(0).getInt64() : 0);
+    });
 }
 
 Result<std::optional<IdempotencyRecord>> Store::idempotency(std::string const& key, Time now) {

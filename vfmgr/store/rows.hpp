@@ -14,6 +14,9 @@
 
 namespace vfmgr {
 
+// For "IN (SELECT value FROM json_each(?))": one parameter, however many values there are.
+[[nodiscard]] std::string json_array(std::vector<std::string> const& values);
+
 // One term of a WHERE, and the values of its question marks.
 struct Condition {
     std::string sql;

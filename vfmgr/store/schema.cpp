@@ -219,9 +219,23 @@ ALTER TABLE audit ADD COLUMN operation TEXT;
 UPDATE audit SET peer = who WHERE who LIKE 'address:%' OR who LIKE 'uid:%';
 )sql";
 
-constexpr std::array migrations{version_1,  version_2,  version_3,  version_4,  version_5,
-                                version_6,  version_7,  version_8,  version_9,  version_10,
-                                version_11, version_12, version_13, version_14, version_15};
+// What a tenant has is found by its VM. Operations made before have none, and no tenant sees them.
+// A run counts for its VM's tenant whether it has a verdict or not.
+constexpr char const* version_16 = R"sql(
+CREATE TABLE tenants (name TEXT PRIMARY KEY, document TEXT NOT NULL) STRICT;
+ALTER TABLE tokens ADD COLUMN tenant TEXT;
+ALTER TABLE operations ADD COLUMN vm TEXT NOT NULL DEFAULT '';
+DROP INDEX operations_by_age;
+CREATE INDEX operations_by_age ON operations (created_ms, number, state, kind, subject, vm);
+CREATE TABLE run_times (
+    run TEXT PRIMARY KEY, vm TEXT NOT NULL, began_ms INTEGER NOT NULL,
+    ended_ms INTEGER NOT NULL) STRICT;
+CREATE INDEX run_times_by_vm ON run_times (vm, ended_ms);
+)sql";
+
+constexpr std::array migrations{
+    version_1, version_2,  version_3,  version_4,  version_5,  version_6,  version_7,  version_8,
+    version_9, version_10, version_11, version_12, version_13, version_14, version_15, version_16};
 constexpr int newest = static_cast<int>(migrations.size());
 constexpr int application_id = 0x76666d67;  // "vfmg"
 

@@ -51,6 +51,8 @@ struct Batch {
     std::vector<std::string> erase_networks;  // names
     std::vector<DesiredPool> save_pools;
     std::vector<std::string> erase_pools;  // names
+    std::vector<DesiredTenant> save_tenants;
+    std::vector<std::string> erase_tenants;  // names
     std::vector<Reservation> save_reservations;
     std::vector<std::string> erase_reservations;  // names
     std::optional<DesiredIdentities> save_handed_out;
@@ -126,6 +128,7 @@ struct OperationFilter {
     std::optional<OperationState> state{};
     std::optional<OperationKind> kind{};
     std::string subject{};
+    std::optional<std::vector<std::string>> vms{};  // by UUID
 };
 struct AuditFilter {
     std::string who{};
@@ -148,6 +151,7 @@ struct Token {
     };
     std::optional<Former> former{};      // the secret before
     std::optional<TokenUse> last_use{};  // at times older than the last one
+    std::optional<std::string> tenant{};
     bool operator==(Token const&) const = default;
 };
 
@@ -218,6 +222,18 @@ class Store {
     // others: under 64 MiB.
     [[nodiscard]] Result<void> append_audits(std::vector<AuditEntry> const& entries);
     [[nodiscard]] Result<Rows<AuditEntry>> audit(AuditFilter const& filter, RowRange const& range);
+
+    struct RunTime {
+        std::string run;
+        std::string vm;  // its UUID
+        Time began{};
+        Time ended{};
+    };
+    // Kept for 24 hours.
+    [[nodiscard]] Result<void> save_run_time(RunTime const& time);
+    // Returns how long the ended runs of these VMs took after `since`.
+    [[nodiscard]] Result<std::chrono::milliseconds> run_time(std::vector<std::string> const& vms,
+                                                             Time since);
 
     // Finds keys used within 24 hours of `now`.
     [[nodiscard]] Result<std::optional<IdempotencyRecord>> idempotency(std::string const& key,

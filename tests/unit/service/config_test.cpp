@@ -295,6 +295,28 @@ TEST_F(ConfigTest, ClientsNeedTheCaThatSignsThem) {
                               "tls.clients.c must be one of viewer, operator, admin, none"}));
 }
 
+TEST_F(ConfigTest, AClientMayBeOfATenant) {
+    write("vfmgr.toml",
+          "[tls]\nclient_ca_file = '/etc/ca.pem'\n[tls.clients]\n"
+          "a = {role = 'operator', tenant = 'blue'}\n");
+    EXPECT_THAT(load()->roles.clients, ElementsAre(Pair("a", ClientRole(Role::operator_, "blue"))));
+    write("conf.d/a.toml",
+          "[tls.clients]\nb = {role = 'admin', tenant = 'blue'}\nc = {role = 'viewer'}\n"
+          "d = {role = 'viewer', tenant = 'Blue'}\ne = {role = 'x', tenant = 'blue', a = 1}\n");
+    std::string const form =
+        "must be a role, or of the form {role = \"operator\", tenant = \"blue\"}";
+    auto const at = path("conf.d/a.toml");
+    EXPECT_THAT(
+        refused().violations,
+        ElementsAre(
+            Violation{at + ":2",
+                      "tls.clients.b can't be an admin of a tenant: an admin has no limits"},
+            Violation{at + ":3", "tls.clients.c " + form},
+            Violation{at + ":4",
+                      "tls.clients.d has a tenant whose name must be 1 to 16 of a-z and 0-9"},
+            Violation{at + ":5", "tls.clients.e " + form}));
+}
+
 TEST_F(ConfigTest, AFileThatCannotBeReadIsAnError) {
     std::filesystem::create_directory(folder_ / "conf.d" / "x.toml");
     EXPECT_THAT(refused().detail, HasSubstr(path("conf.d/x.toml") + ": can't be read"));

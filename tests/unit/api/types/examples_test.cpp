@@ -20,6 +20,7 @@
 #include "api/types/pool.hpp"
 #include "api/types/rdma.hpp"
 #include "api/types/reservation.hpp"
+#include "api/types/tenant.hpp"
 #include "api/types/vm_info.hpp"
 
 namespace vfmgr {
@@ -64,6 +65,8 @@ TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<PfSpec>("pf_spec");
     expect_golden<Network>("network");
     expect_golden<Pool>("pool");
+    expect_golden<Tenant>("tenant");
+    expect_golden<Tenant>("tenant-least");
     expect_golden<ReservationSpec>("reservation_spec");
     expect_golden<Reservation>("reservation");
     expect_golden<Identities>("identities");

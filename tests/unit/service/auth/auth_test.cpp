@@ -230,6 +230,50 @@ TEST(Certificates, TheHeaderDecidesWhereBothAreShown) {
     EXPECT_EQ(wrong.error().problem, Problem::unauthorized);
 }
 
+Tenants const tenants{{"blue", {{"blue", {"uuid"}, {}, {}}, 3}}};
+
+TEST(OfATenant, WhoIsOfOneThatDoesNotExistHasNoAccess) {
+    auto const made = make_token();
+    auto store = only(made, Role::operator_);
+    store.begin()->second.tenant = "blue";
+    auto const peer = http::TcpPeer{"10.0.0.1"};
+    auto const who = authenticate(peer, bearer(made.secret), {}, store, now, tenants);
+    ASSERT_TRUE(who) << who.error().detail;
+    EXPECT_EQ(*who->tenant, tenants.at("blue"));
+    auto const nobody = authenticate(peer, bearer(made.secret), {}, store, now);
+    ASSERT_FALSE(nobody);
+    EXPECT_EQ(nobody.error().problem, Problem::forbidden);
+    EXPECT_THAT(nobody.error().detail, HasSubstr("is of tenant blue, which does not exist"));
+}
+
+TEST(OfATenant, ACertificatesNamesAreOfOne) {
+    RoleRules const rules{.uids = {},
+                          .gids = {},
+                          .clients = {{"a", {Role::operator_, "blue"}},
+                                      {"b", {Role::operator_, "red"}},
+                                      {"c", Role::operator_}}};
+    auto const as = [&](std::vector<std::string> names) {
+        return authenticate(shows(std::move(names)), {}, rules, Tokens{}, now, tenants);
+    };
+    EXPECT_EQ(as({"a"})->tenant->tenant.name, "blue");
+    EXPECT_FALSE(as({"b"})) << "there is no tenant red";
+    EXPECT_EQ(as({"c"})->tenant, nullptr);
+    EXPECT_THAT(as({"a", "c"}).error().detail, HasSubstr("different tenants"));
+}
+
+TEST(OfATenant, HoldsWhileTheTenantMayDoTheSame) {
+    auto const made = make_token();
+    auto store = only(made, Role::operator_);
+    store.begin()->second.tenant = "blue";
+    auto const peer = http::TcpPeer{"10.0.0.1"};
+    auto const who = authenticate(peer, bearer(made.secret), {}, store, now, tenants).value();
+    EXPECT_TRUE(still_holds(who, peer, {}, store, now, tenants));
+    auto changed = tenants;
+    changed.at("blue").revision = 4;
+    EXPECT_FALSE(still_holds(who, peer, {}, store, now, changed));
+    EXPECT_FALSE(still_holds(who, peer, {}, store, now, {}));
+}
+
 TEST(StillHolds, WhileTheSameCredentialsGiveAsMuch) {
     RoleRules const before{.uids = {{7, Role::operator_}},
                            .gids = {},
@@ -242,10 +286,10 @@ TEST(StillHolds, WhileTheSameCredentialsGiveAsMuch) {
     auto const name_holds = [&] { return still_holds(by_name, named, rules, {}, now); };
     EXPECT_TRUE(uid_holds());
     EXPECT_TRUE(name_holds());
-    rules.uids[7] = rules.clients["a"] = rules.clients["b"] = Role::admin;
+    rules.clients["a"] = rules.clients["b"] = rules.uids[7] = Role::admin;
     EXPECT_TRUE(uid_holds()) << "more is no less";
     EXPECT_TRUE(name_holds());
-    rules.uids[7] = rules.clients["a"] = Role::viewer;
+    rules.clients["a"] = rules.uids[7] = Role::viewer;
     EXPECT_FALSE(uid_holds());
     EXPECT_FALSE(name_holds());
     rules = {.uids = {}, .gids = {{1, Role::operator_}}, .clients = {{"b", Role::operator_}}};

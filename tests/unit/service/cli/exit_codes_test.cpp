@@ -33,6 +33,7 @@ std::map<Problem, int> const expected = {
     {Problem::pf_gone, 4},
     {Problem::unsupported, 4},
     {Problem::limit_exceeded, 4},
+    {Problem::quota_exceeded, 4},
     {Problem::kernel_refused, 1},
     {Problem::hypervisor_refused, 1},
     {Problem::guest_refused, 1},

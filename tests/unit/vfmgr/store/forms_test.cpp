@@ -31,7 +31,7 @@ TEST_F(FormsTest, EachIsKept) {
     static_cast<void>(open());
     for (int each = 1; each <= form(); ++each)
         EXPECT_TRUE(exists(forms / fmt::format("form-{}.sql", each))) << each;
-    EXPECT_EQ(form(), 15) << "say so in INSTANTIATE_TEST_SUITE_P";
+    EXPECT_EQ(form(), 16) << "say so in INSTANTIATE_TEST_SUITE_P";
 }
 
 TEST_P(FormsTest, LosesNoSpec) {
@@ -48,6 +48,9 @@ TEST_P(FormsTest, LosesNoSpec) {
         EXPECT_EQ(state.pools.at("fast"), test::pool());
         EXPECT_EQ(state.reservations.at("job"), test::reservation());
     }
+    Tenants tenants;
+    if (GetParam() >= 16) tenants["blue"] = test::tenant();
+    EXPECT_EQ(state.tenants, tenants);
     auto leaving = test::attachment(2);
     leaving.state = AttachmentState::detaching;
     EXPECT_EQ(state.attachments.size(), 2U);
@@ -219,11 +222,11 @@ TEST_F(FormsTest, KeepsEarlierAudits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Form, FormsTest,
-                         testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+                         testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16));
 
 class LaterFormsTest : public FormsTest {};
 INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest,
-                         testing::Values(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+                         testing::Values(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16));
 
 TEST_P(LaterFormsTest, KeepTokensAndHistory) {
     restore(GetParam());

@@ -42,6 +42,7 @@ TEST_F(RecordsTest, ATokensUseIsKeptWhenTheTokenChanges) {
     Token token{"id", "aa", "admin", "", at(0), at(5), {{"attachments", "vms"}}};
     token.rotated_at = at(2);
     token.former = {"bb", at(3)};
+    token.tenant = "blue";
     TokenUse const use{at(4), "address:10.0.0.9"};
     {
         auto store = open();
@@ -52,6 +53,19 @@ TEST_F(RecordsTest, ATokensUseIsKeptWhenTheTokenChanges) {
     }
     token.last_use = use;
     EXPECT_EQ(open().tokens().value(), std::vector{token});
+}
+
+TEST_F(RecordsTest, RunsCountForTheirVmFromATimeOn) {
+    auto store = open();
+    for (auto const& time : {Store::RunTime{"a", "vm1", at(1000), at(3000)},
+                             Store::RunTime{"b", "vm2", at(1000), at(1500)},
+                             Store::RunTime{"c", "vm3", at(0), at(9000)}})
+        ASSERT_TRUE(store.save_run_time(time));
+    EXPECT_EQ(store.run_time({"vm1", "vm2"}, at(0)).value(), milliseconds(2500));
+    EXPECT_EQ(store.run_time({"vm1", "vm2"}, at(2000)).value(), milliseconds(1000));
+    EXPECT_EQ(store.run_time({}, at(0)).value(), milliseconds(0));
+    ASSERT_TRUE(store.save_run_time({"d", "vm1", at(3000) + hours(24), at(3001) + hours(24)}));
+    EXPECT_EQ(store.run_time({"vm1"}, at(0)).value(), milliseconds(1)) << "a day is kept";
 }
 
 TEST_F(RecordsTest, AuditIsListedNewestFirst) {

@@ -43,6 +43,17 @@ inline DesiredPool pool() {
     return value;
 }
 
+inline DesiredTenant tenant() {
+    DesiredTenant value;
+    value.tenant.name = "blue";
+    value.tenant.vms = {"11111111-1111-1111-1111-111111111111"};
+    value.tenant.networks = {"train"};
+    value.tenant.pools = {"fast"};
+    value.tenant.quota.attachments = 2;
+    value.revision = 9;
+    return value;
+}
+
 inline Reservation reservation() {
     Reservation value{"job", {}, {{pf, 3}}, "uid:0", at(1769860800000), at(1769861400000)};
     value.spec.pool = "fast";
