@@ -14,6 +14,7 @@
 #include "api/types/pool.hpp"
 #include "api/types/rdma.hpp"
 #include "api/types/reservation.hpp"
+#include "api/types/tenant.hpp"
 #include "api/types/text.hpp"
 #include "api/types/vm_info.hpp"
 #include "service/cli/connection.hpp"
@@ -109,6 +110,10 @@ void add_reservations(Asked& asked) {
     for (auto const& each : asked.list<Reservation>("/v1/reservations")) asked.add(each.name);
 }
 
+void add_tenants(Asked& asked) {
+    for (auto const& each : asked.list<Tenant>("/v1/tenants")) asked.add(each.name);
+}
+
 void add_tokens(Asked& asked) {
     for (auto const& token : asked.list<TokenView>("/v1/tokens"))
         asked.add(token.id, token.role + " " + token.description);
@@ -163,6 +168,7 @@ constexpr std::pair<std::string_view, void (*)(Asked&)> kinds[] = {
     {"NETWORK", add_networks},
     {"POOL", add_pools},
     {"RESERVATION", add_reservations},
+    {"TENANT", add_tenants},
     {"TOKEN", add_tokens},
     {"LINK", add_links},
     {"WORDS", add_firmware_words},

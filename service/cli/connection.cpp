@@ -26,6 +26,7 @@
 #include "api/types/pool.hpp"
 #include "api/types/rdma.hpp"
 #include "api/types/reservation.hpp"
+#include "api/types/tenant.hpp"
 #include "api/types/vm_info.hpp"
 #include "service/cli/server.hpp"
 #include "service/cli/show.hpp"
@@ -225,6 +226,7 @@ template Result<Identities> value_of(http::Response const&);
 template Result<Network> value_of(http::Response const&);
 template Result<Pool> value_of(http::Response const&);
 template Result<Reservation> value_of(http::Response const&);
+template Result<Tenant> value_of(http::Response const&);
 template Result<NewTokenView> value_of(http::Response const&);
 template Result<Operation> value_of(http::Response const&);
 template Result<PfView> value_of(http::Response const&);
@@ -238,6 +240,7 @@ template Result<ItemList<Event>> value_of(http::Response const&);
 template Result<ItemList<Network>> value_of(http::Response const&);
 template Result<ItemList<Pool>> value_of(http::Response const&);
 template Result<ItemList<Reservation>> value_of(http::Response const&);
+template Result<ItemList<Tenant>> value_of(http::Response const&);
 template Result<ItemList<Operation>> value_of(http::Response const&);
 template Result<ItemList<PfView>> value_of(http::Response const&);
 template Result<ItemList<RdmaLink>> value_of(http::Response const&);

@@ -30,7 +30,7 @@ constexpr std::pair<std::string_view, std::size_t> widths[] = {
     {"EVENT", 7}, {"AT", 24}, {"KIND", 20}, {"PF", 12}, {"VF", 3}, {"VM", 12}, {"ATTACHMENT", 10}};
 
 struct EventArguments {
-    std::string pf, vm, attachment, network, pool, reservation;
+    std::string pf, vm, attachment, network, pool, reservation, tenant;
     std::vector<std::string> kinds;
     std::optional<std::uint64_t> after;
 };
@@ -154,6 +154,7 @@ Result<void> follow_events(Options const& options, EventArguments const& argumen
     if (!arguments.network.empty()) request.query["network"] = arguments.network;
     if (!arguments.pool.empty()) request.query["pool"] = arguments.pool;
     if (!arguments.reservation.empty()) request.query["reservation"] = arguments.reservation;
+    if (!arguments.tenant.empty()) request.query["tenant"] = arguments.tenant;
     if (!arguments.kinds.empty())
         request.query["kind"] = fmt::format("{}", fmt::join(arguments.kinds, ","));
     if (arguments.after) request.query["after"] = std::to_string(*arguments.after);
@@ -201,6 +202,8 @@ void add_events_command(CLI::App& app, Session& session) {
     command->add_option("--pool", arguments.pool, "only changes of this pool")->type_name("POOL");
     command->add_option("--reservation", arguments.reservation, "only changes of this reservation")
         ->type_name("RESERVATION");
+    command->add_option("--tenant", arguments.tenant, "only changes of this tenant")
+        ->type_name("TENANT");
     command
         ->add_option("--kind", arguments.kinds,
                      "only events of these kinds, such as attached,detached")

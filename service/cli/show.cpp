@@ -132,14 +132,15 @@ Table audit_table(std::vector<AuditEntry> const& entries) {
 }
 
 Table token_table(std::vector<TokenView> const& tokens) {
-    Table table{{"ID", "ROLE", "SCOPES", "DESCRIPTION", "CREATED", "EXPIRES", "LAST USED", "FROM"},
+    Table table{{"ID", "ROLE", "SCOPES", "DESCRIPTION", "CREATED", "EXPIRES", "LAST USED", "FROM",
+                 "TENANT"},
                 {}};
     for (auto const& token : tokens)
-        table.rows.push_back({cell(token.id), cell(token.role),
-                              token.scopes ? cell(*token.scopes) : "all", cell(token.description),
-                              cell(token.created_at),
-                              token.never_expires ? "never" : cell(token.expires_at),
-                              cell(token.last_used_at), cell(token.last_used_from)});
+        table.rows.push_back(
+            {cell(token.id), cell(token.role), token.scopes ? cell(*token.scopes) : "all",
+             cell(token.description), cell(token.created_at),
+             token.never_expires ? "never" : cell(token.expires_at), cell(token.last_used_at),
+             cell(token.last_used_from), cell(token.tenant)});
     return table;
 }
 

@@ -19,6 +19,7 @@ struct CreateArguments {
     std::optional<std::uint32_t> days;
     std::string expires_at;
     bool never_expires = false;
+    std::string tenant;
 };
 
 // Revokes a token whose secret could not be delivered: it must not stay valid.
@@ -55,6 +56,7 @@ nlohmann::json body_of(CreateArguments const& arguments) {
     if (arguments.days) body["days"] = *arguments.days;
     if (!arguments.expires_at.empty()) body["expires_at"] = arguments.expires_at;
     if (arguments.never_expires) body["never_expires"] = true;
+    if (!arguments.tenant.empty()) body["tenant"] = arguments.tenant;
     return body;
 }
 
@@ -138,6 +140,10 @@ void add_token_commands(CLI::App& app, Session& session) {
         create_command->add_flag("--never-expires", arguments.never_expires, "it does not expire");
     days->excludes(time)->excludes(never);
     time->excludes(never);
+    create_command
+        ->add_option("--tenant", arguments.tenant,
+                     "it may do what this tenant may; not with role admin")
+        ->type_name("TENANT");
     add_command(*token, session, "list", "list all tokens, without their secrets", list_tokens);
     auto const [rotate_command, id, grace] =
         add_named(*token, session, "rotate", "give a token another secret",

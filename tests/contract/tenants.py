@@ -61,6 +61,7 @@ REQUESTS = {
     "listRdmaLinks": ("", None, 200), "getRdmaLink": ("", None, 404),
     "addRdmaLink": (DRY, example("rdma_link_spec"), 403), "deleteRdmaLink": (DRY, None, 404),
     "listOperations": ("", None, 200), "getOperation": ("", None, 200),
+    "cancelOperation": ("", None, 409),
     "followEvents": ("", None, 200),
     "listTokens": ("", None, 200), "createToken": (DRY, {"role": "viewer"}, 200),
     "revokeToken": (DRY, None, 200), "rotateToken": (DRY, None, 200),

@@ -9,6 +9,7 @@ import json
 import pytest
 import yaml
 from commands import asked
+from described import API, example
 from live_daemon import Daemon
 from vfctl import VFCTL, vfctl
 
@@ -23,6 +24,8 @@ VMS = ["vm1", "vm2", *NAMES]
 HOST = {"pfs": [{"model": "igb", "pci": PF, "ifname": "enp1s0"}],
         "vms": [{"name": name, "uuid": f"{number:08}-1111-1111-1111-111111111111",
                  "free_pcie_ports": 8} for number, name in enumerate(VMS)]}
+
+TENANT = str(API / "examples/tenant.json")
 
 # Words that make each command print something; None: what it prints needs a VM or a card, or does
 # not end. A command that only reports what it did is in SILENT.
@@ -39,15 +42,16 @@ PRINTS = {"pf list": [], "pf show": ["enp1s0"], "pf set": [PF, "--num-vfs", "4"]
           "attachment list": [], "attachment show": ["vm1"], "attachment verifications": ["vm1"],
           "attachment certificate": None, "interop open": None, "interop show": None,
           "op list": [], "op show": ["ID"], "op wait": ["ID"], "audit": [], "events": None,
+          "tenant list": [], "tenant show": ["blue"], "tenant set": ["blue", "-f", TENANT],
           "token list": [], "token create": [], "token rotate": None,
           "rdma list": [], "rdma link list": [],
           "export": None, "diff": None,
           "rdma link show": None, "doctor": ["--rules"], "version": [],
           "context list": [], "context show": []}
-SILENT = {"detach", "apply", "network remove", "pool remove", "reservation release",
-          "pf forget", "pf gone", "pf confirm-gone", "pf rekey", "vf lift-quarantine",
-          "interop close", "op cancel", "token revoke", "rdma link add", "rdma link delete",
-          "drained", "support-bundle", "query", "context use"}
+SILENT = {"detach", "apply", "network remove", "pool remove", "tenant remove",
+          "reservation release", "pf forget", "pf gone", "pf confirm-gone", "pf rekey",
+          "vf lift-quarantine", "interop close", "op cancel", "token revoke", "rdma link add",
+          "rdma link delete", "drained", "support-bundle", "query", "context use"}
 SHOWN = [command for command, words in PRINTS.items() if words is not None]
 # Its rows have no names that another command accepts.
 NAMELESS = {"token create", "identities show", "identities set"}
@@ -63,6 +67,7 @@ def daemon(tmp_path_factory):
     for path, body in (("/v1/networks/lab", {"prefix": "10.1.0.0/24", "pfs": [
                            {"pf": PF, "host_address": "10.1.0.1"}]}),
                        ("/v1/pools/fast", {"select": {"pfs": [f"{PF}/3"]}}),
+                       ("/v1/tenants/blue", example("tenant")),
                        ("/v1/reservations/job", {"pool": "fast"})):
         assert started.ask("PUT", path, body)[0].status == 200
     yield started

@@ -106,7 +106,7 @@ Query<Operation> Engine::cancel(std::string id, std::optional<std::string> only_
          viewer = std::move(viewer)](Control::State& state) -> Result<Operation> {
             VFMGR_TRY(auto const operation, state.store.operation(id));
             if (!operation || !may_see(viewer, *operation)) return fail(no_such_operation(id));
-            if (only_of && operation->requested_by != *only_of)
+            if (only_of && !finished(*operation) && operation->requested_by != *only_of)
                 return fail(
                     Problem::forbidden,
                     fmt::format("operation {} was requested by {}", id, operation->requested_by),

@@ -60,13 +60,14 @@ TEST(Token, ListShowsWhatMatters) {
     used.scopes = {"vms", "operations"};
     used.last_used_at = *parse_rfc3339("2026-01-31T12:00:00.500Z");
     used.last_used_from = "address:10.0.0.9";
+    used.tenant = "blue";
     TokenView eternal{"t2", "viewer", "", *parse_rfc3339("2026-01-31T12:00:00.000Z"), {}};
     eternal.never_expires = true;
     api.on("GET /v1/tokens", 200, {{"items", {used, eternal}}, {"next", nullptr}});
     EXPECT_EQ(vfctl(api, {"token", "list", "-o", "csv", "--no-headers"}).out,
               "t1,operator,\"vms,operations\",ci,2026-01-31T12:00:00.000Z,2026-01-31T12:00:01.000Z,"
-              "2026-01-31T12:00:00.500Z,address:10.0.0.9\r\n"
-              "t2,viewer,all,,2026-01-31T12:00:00.000Z,never,,\r\n");
+              "2026-01-31T12:00:00.500Z,address:10.0.0.9,blue\r\n"
+              "t2,viewer,all,,2026-01-31T12:00:00.000Z,never,,,\r\n");
 }
 
 }  // namespace
