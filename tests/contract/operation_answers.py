@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the answers of POST /v1/operations/{id}/cancel in api/openapi.yaml are provoked."""
+"""How the answers in api/openapi.yaml are provoked that come from operations: one that is
+cancelled, and as many as may wait for a VM."""
 
 from network_answers import SPARE
 
@@ -18,3 +19,11 @@ class OperationAnswers:
 
     def cancelOperation_409(self):
         self.ask("cancelOperation")  # it has ended
+
+    def verify_503(self):
+        """Verifies one VM; a silent VM must not prevent an admin's detach."""
+        silent = self.attached("vm7", network="lab")
+        begun = self.fill("verify", body={"timeout_seconds": 600}, id=silent)
+        self.daemon.do("DELETE", f"/v1/attachments/{silent}")
+        for one in begun:
+            assert self.daemon.ended(one)["state"] == "failed"

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <future>
+#include <map>
 #include <ranges>
 #include <set>
 
@@ -84,25 +85,94 @@ Result<void> write_state(Seams const& seams, Operation const& operation,
     return commit(seams, operation, batch);
 }
 
+// What a step's undo is made from: it is observed again once a step of the same group has been
+// done.
+enum class Aspect { number_of_vfs, settings, drivers, resets, interfaces, devices, other };
+
+Aspect aspect_of(Step const& step) {
+    if (as<SetNumVfs>(step)) return Aspect::number_of_vfs;  // every VF is made anew
+    if (as<ConfigureVfs>(step)) return Aspect::settings;
+    if (as<BindVfs>(step)) return Aspect::drivers;
+    if (as<ResetVf>(step)) return Aspect::resets;
+    if (as<SetLink>(step) || as<AddVlanInterface>(step) || as<RemoveVlanInterface>(step) ||
+        as<AddAddress>(step) || as<RemoveAddress>(step) || as<AddPeer>(step) ||
+        as<RemovePeer>(step) || as<AddRdmaLink>(step) || as<RemoveRdmaLink>(step))
+        return Aspect::interfaces;
+    if (as<AttachHostdev>(step) || as<DetachHostdev>(step)) return Aspect::devices;
+    return Aspect::other;
+}
+
+// What an operation knows of the parts of the host that its steps change. The claims keep other
+// operations out, but not other programs, so what is older than this is observed again.
+constexpr auto known_for = 2s;
+
+class Parts {
+  public:
+    Parts(Seams const& seams, Plan const& plan, HostView const* planned_from)
+        : seams_(seams), plan_(plan) {
+        if (!planned_from || plan.steps.empty()) return;
+        known_[subject_of(plan.steps.front())] = {*planned_from, seams.clock.steady_now(), {}};
+    }
+    // Returns the part that the step is about to change.
+    Result<HostView const*> before(Step const& step) {
+        auto const subject = subject_of(step);
+        auto const aspect = aspect_of(step);
+        auto const now = seams_.clock.steady_now();
+        auto const known = known_.find(subject);
+        if (known != known_.end() && now - known->second.at < known_for &&
+            !known->second.changed.contains(aspect) &&
+            !known->second.changed.contains(Aspect::number_of_vfs) && aspect != Aspect::other)
+            return &known->second.view;
+        VFMGR_TRY(HostView view, observe(seams_, subject));
+        auto& part = known_[subject];
+        part = {std::move(view), now, {}};
+        return &part.view;
+    }
+    // The step has been tried. A part that no later step changes is observed meanwhile for the end.
+    void after(std::size_t index) {
+        auto const subject = subject_of(plan_.steps[index]);
+        known_[subject].changed.insert(aspect_of(plan_.steps[index]));
+        for (auto later = index + 1; later < plan_.steps.size(); ++later)
+            if (subject_of(plan_.steps[later]) == subject) return;
+        ends_[subject] = std::async(std::launch::async | std::launch::deferred,
+                                    [this, subject] { return observe(seams_, subject); });
+    }
+    // Publishes what the operation left before it is marked as ended, so a client that queries
+    // afterwards gets it. A part that can't be observed stays published as it was, with its time.
+    // Returns the PFs that were observed.
+    KernelView end() {
+        auto const span = timed(SpanKind::observe, "what is left");
+        KernelView left;
+        for (auto& [subject, observed] : ends_)
+            if (auto view = observed.get()) left.pfs.merge(view->kernel.pfs);
+        return left;
+    }
+
+  private:
+    struct Part {
+        HostView view;
+        Deadline at{};
+        std::set<Aspect> changed;  // since then
+    };
+    Seams const& seams_;
+    Plan const& plan_;
+    std::map<Subject, Part> known_;
+    std::map<Subject, std::future<Result<HostView>>> ends_;
+};
+
 // Writes what is about to happen, and its undo, to the journal before it happens.
 Result<JournalRecord> intend(Seams const& seams, Operation& operation, std::size_t index,
-                             Step const& step, HostView const* known) {
-    HostView observed;
-    if (!known) {
-        VFMGR_TRY(observed, observe(seams, subject_of(step)));
-    }
-    auto const& before = known ? *known : observed;
+                             Step const& step, Parts& parts) {
+    VFMGR_TRY(HostView const* const before, parts.before(step));
     operation.steps[index].state = StepState::intended;
     return write(
         seams, operation,
-        {static_cast<std::uint32_t>(index), step, inverse(step, before), StepState::intended});
+        {static_cast<std::uint32_t>(index), step, inverse(step, *before), StepState::intended});
 }
 
-// `known` is what the step changes, if that was observed just now.
 Result<void> do_step(Seams const& seams, Operation& operation, std::size_t index, Step const& step,
-                     HostView const* known, std::vector<JournalRecord>& records,
-                     ObservedOnTheWay& noted) {
-    VFMGR_TRY(JournalRecord record, intend(seams, operation, index, step, known));
+                     Parts& parts, std::vector<JournalRecord>& records, ObservedOnTheWay& noted) {
+    VFMGR_TRY(JournalRecord record, intend(seams, operation, index, step, parts));
     records.push_back(std::move(record));
     auto observed = perform(seams, step);
     if (!observed) {
@@ -218,16 +288,11 @@ std::vector<std::string> restore_values(Seams const& seams,
 
 namespace {
 
-// Publishes what the operation left before it is marked as ended, so a client that queries
-// afterwards gets it. A part that can't be observed stays published as it was, with its time.
-// Returns the PFs that were observed.
-KernelView publish_end(Seams const& seams, Plan const& plan) {
+// After a failure everything may be different, what is untouched too.
+void publish_all(Seams const& seams, Plan const& plan) {
     std::set<Subject> subjects;
     for (auto const& step : plan.steps) subjects.insert(subject_of(step));
-    KernelView left;
-    for (auto const& subject : subjects)
-        if (auto observed = observe(seams, subject)) left.pfs.merge(observed->kernel.pfs);
-    return left;
+    for (auto const& subject : subjects) static_cast<void>(observe(seams, subject).has_value());
 }
 
 }  // namespace
@@ -238,13 +303,14 @@ tl::expected<ObservedOnTheWay, Failure> execute(Seams const& seams, Operation& o
     std::vector<JournalRecord> records;
     ObservedOnTheWay observed;
     std::optional<Failure> first;
+    Parts parts(seams, plan, planned_from);
     auto const stops = [&] {
         return on_failure == OnFailure::undo && is_cancelled(seams, operation.id);
     };
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
         auto done = stops() ? Result<void>(fail(cancelled()))
-                            : do_step(seams, operation, i, plan.steps[i],
-                                      i == 0 ? planned_from : nullptr, records, observed);
+                            : do_step(seams, operation, i, plan.steps[i], parts, records, observed);
+        parts.after(i);
         if (done && stops()) done = fail(cancelled());
         if (done) continue;
         if (on_failure == OnFailure::go_on) {
@@ -258,10 +324,11 @@ tl::expected<ObservedOnTheWay, Failure> execute(Seams const& seams, Operation& o
             failure.residue = undo(seams, operation, std::move(records));
         else if (records.size() == i + 1)
             failure.residue = restore_values(seams, {records.back()});
-        static_cast<void>(publish_end(seams, plan));
+        static_cast<void>(parts.end());
+        publish_all(seams, plan);
         return tl::unexpected(std::move(failure));
     }
-    observed.left = publish_end(seams, plan);
+    observed.left = parts.end();
     if (first) return tl::unexpected(std::move(*first));
     return observed;
 }

@@ -195,7 +195,7 @@ Query<std::optional<Token>> Engine::change_token(std::string id,
         VFMGR_TRY(auto const tokens, state.store.tokens());
         auto const found = std::ranges::find(tokens, id, &Token::id);
         if (found == tokens.end()) return std::nullopt;
-        VFMGR_TRY(auto const changed, change(*found));
+        VFMGR_TRY(auto changed, change(*found));
         VFMGR_CHECK(state.save_token(changed));
         return changed;
     });

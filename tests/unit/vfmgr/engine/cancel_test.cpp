@@ -149,6 +149,17 @@ TEST_F(CancelTest, IsRefusedForOthersAndForWhatHasEnded) {
     EXPECT_EQ(cancel(id, "uid:7").error().problem, Problem::conflict);
 }
 
+// Once to plan from, and once for what is left: two steps change it, each in another aspect.
+TEST_F(CancelTest, AnAttachObservesItsPfTwice) {
+    auto wanted = ask();
+    wanted.network.reset();
+    auto const before = kernel.observed();
+    auto const ended = bench.run(Attach{wanted});
+    ASSERT_EQ(ended.state, OperationState::succeeded);
+    EXPECT_EQ(ended.steps.size(), 3U);
+    EXPECT_EQ(kernel.observed() - before, 2U);
+}
+
 // Spans are what its time went to: they don't overlap, and none is longer than the whole.
 TEST_F(CancelTest, AnOperationShowsWhatItsTimeWentTo) {
     auto const ended = bench.run(Attach{ask()});

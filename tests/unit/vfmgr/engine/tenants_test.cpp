@@ -49,7 +49,7 @@ struct TenantTest : testing::Test {
         EXPECT_TRUE(bench->submit(PutTenant{blue}));
     }
     Result<Answer> request(Command command) {
-        Intent intent{true, "token:1"};
+        Intent intent{true, "token:1", {}, {}, {}};
         intent.tenant = "blue";
         return bench->submit(std::move(command), std::move(intent));
     }
