@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/fakes/fake_clock.hpp"
 #include "tests/unit/vfmgr/engine/engine_bench.hpp"
 
 namespace vfmgr {
@@ -149,15 +150,30 @@ TEST_F(CancelTest, IsRefusedForOthersAndForWhatHasEnded) {
     EXPECT_EQ(cancel(id, "uid:7").error().problem, Problem::conflict);
 }
 
-// Once to plan from, and once for what is left: two steps change it, each in another aspect.
-TEST_F(CancelTest, AnAttachObservesItsPfTwice) {
+// Returns how often an attach of two steps on the PF observes it, if each step takes so long.
+std::size_t looks_of_an_attach(std::chrono::seconds step_time) {
+    TemporaryFolder folder;
+    FakeClock clock;
+    FakeKernel kernel(igb_host());
+    FakeHypervisor hypervisor(kernel);
+    Bench bench(kernel, hypervisor, folder.path(), AskResponder{}, clock);
+    hypervisor.add(make_vm("vm1", vm1));
+    EXPECT_TRUE(hypervisor.start(vm1));
+    bench.run(ReplacePfSpec{pf0, spec_with_vfs(2)});
+    kernel.on_perform = [&](KernelStep const&) { clock.advance(step_time); };
     auto wanted = ask();
     wanted.network.reset();
     auto const before = kernel.observed();
     auto const ended = bench.run(Attach{wanted});
-    ASSERT_EQ(ended.state, OperationState::succeeded);
+    EXPECT_EQ(ended.state, OperationState::succeeded);
     EXPECT_EQ(ended.steps.size(), 3U);
-    EXPECT_EQ(kernel.observed() - before, 2U);
+    return kernel.observed() - before;
+}
+
+// Once to plan from, and once for what is left: two steps change it, each in another aspect.
+TEST(ObservedParts, AreObservedAgainOnlyWhenTheyAreOld) {
+    EXPECT_EQ(looks_of_an_attach(std::chrono::seconds(0)), 2U);
+    EXPECT_EQ(looks_of_an_attach(std::chrono::seconds(3)), 3U);
 }
 
 // Spans are what its time went to: they don't overlap, and none is longer than the whole.
