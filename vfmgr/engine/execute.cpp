@@ -183,7 +183,6 @@ Result<void> do_step(Seams const& seams, Operation& operation, std::size_t index
         noted.reset_done_at = seams.clock.now();
         noted.counters = observed->counters;
     }
-    records.back().state = StepState::done;
     operation.steps[index].state = StepState::done;
     operation.steps[index].remarks = std::move(observed->remarks);
     // That it is done is stored with the next step's intention, or with the end: recovery treats a

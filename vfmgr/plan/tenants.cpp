@@ -27,7 +27,7 @@ Pool for_tenants(Tenant const& tenant, Pool pool) {
     return pool;
 }
 
-// Of the PF only what its VFs need.
+// Keeps of the PF what its VFs need, and nothing else.
 PfState without_others(PfState const& pf, std::vector<VfState> vfs) {
     PfState own;
     own.info.pci = pf.info.pci;
