@@ -110,8 +110,15 @@ class Parts {
   public:
     Parts(Seams const& seams, Plan const& plan, HostView const* planned_from)
         : seams_(seams), plan_(plan) {
-        if (!planned_from || plan.steps.empty()) return;
-        known_[subject_of(plan.steps.front())] = {*planned_from, seams.clock.steady_now(), {}};
+        if (!planned_from) return;
+        // Not copied: it is the caller's, and lives longer than this.
+        auto const view = std::shared_ptr<HostView const>(std::shared_ptr<void>(), planned_from);
+        auto const now = seams.clock.steady_now();
+        for (auto const& step : plan.steps) {
+            auto const subject = subject_of(step);
+            bool const of_vm = std::holds_alternative<std::string>(subject);
+            if (!of_vm || !planned_from->hypervisor.stale) known_[subject] = {view, now, {}};
+        }
     }
     // Returns the part that the step is about to change.
     Result<HostView const*> before(Step const& step) {
@@ -122,18 +129,22 @@ class Parts {
         if (known != known_.end() && now - known->second.at < known_for &&
             !known->second.changed.contains(aspect) &&
             !known->second.changed.contains(Aspect::number_of_vfs) && aspect != Aspect::other)
-            return &known->second.view;
+            return known->second.view.get();
         VFMGR_TRY(HostView view, observe(seams_, subject));
         auto& part = known_[subject];
-        part = {std::move(view), now, {}};
-        return &part.view;
+        part = {std::make_shared<HostView>(std::move(view)), now, {}};
+        return part.view.get();
     }
-    // The step has been tried. A part that no later step changes is observed meanwhile for the end.
-    void after(std::size_t index) {
+    // The step has been tried. A part that no later step changes is observed meanwhile for the end,
+    // unless the step's own read-back has reported it.
+    void after(std::size_t index, std::optional<HypervisorView> const& read_back) {
         auto const subject = subject_of(plan_.steps[index]);
         known_[subject].changed.insert(aspect_of(plan_.steps[index]));
         for (auto later = index + 1; later < plan_.steps.size(); ++later)
             if (subject_of(plan_.steps[later]) == subject) return;
+        if (read_back)
+            return seams_.control.publish(*read_back, std::get<std::string>(subject),
+                                          seams_.clock.now());
         ends_[subject] = std::async(std::launch::async | std::launch::deferred,
                                     [this, subject] { return observe(seams_, subject); });
     }
@@ -150,7 +161,7 @@ class Parts {
 
   private:
     struct Part {
-        HostView view;
+        std::shared_ptr<HostView const> view;
         Deadline at{};
         std::set<Aspect> changed;  // since then
     };
@@ -185,6 +196,7 @@ Result<void> do_step(Seams const& seams, Operation& operation, std::size_t index
     }
     operation.steps[index].state = StepState::done;
     operation.steps[index].remarks = std::move(observed->remarks);
+    noted.vm = std::move(observed->vm);
     // That it is done is stored with the next step's intention, or with the end: recovery treats a
     // step that was only intended as one that may have happened.
     return {};
@@ -309,7 +321,7 @@ tl::expected<ObservedOnTheWay, Failure> execute(Seams const& seams, Operation& o
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
         auto done = stops() ? Result<void>(fail(cancelled()))
                             : do_step(seams, operation, i, plan.steps[i], parts, records, observed);
-        parts.after(i);
+        parts.after(i, std::exchange(observed.vm, {}));
         if (done && stops()) done = fail(cancelled());
         if (done) continue;
         if (on_failure == OnFailure::go_on) {

@@ -43,10 +43,11 @@ struct ObservedOnTheWay {
     std::optional<Time> reset_done_at;
     std::optional<VfCounters> counters;  // right before the reset, where the driver reports them
     KernelView left;                     // the plan's PFs, as they are after its last step
+    std::optional<HypervisorView> vm{};  // the latest step's VM, as it was read back
 };
 
 // Keeps `operation` up to date, in the store as well, with each step's state and remarks.
-// `planned_from` has what the first step changes, observed under the operation's claims just now.
+// `planned_from` has what the plan's steps change, observed under the operation's claims just now.
 [[nodiscard]] tl::expected<ObservedOnTheWay, Failure> execute(Seams const& seams,
                                                               Operation& operation,
                                                               Plan const& plan,

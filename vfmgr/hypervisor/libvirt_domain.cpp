@@ -109,6 +109,25 @@ Result<LibvirtDomain> read_domain(virDomainPtr domain, bool persistent,
     return read;
 }
 
+Result<LibvirtDomain> describe_domain(virDomainPtr domain, std::vector<std::string> const& pools) {
+    VFMGR_TRY(bool const persistent, is_persistent(domain));
+    VFMGR_TRY(auto read, read_domain(domain, persistent, pools));
+    if (persistent) {
+        VFMGR_TRY(read.info.autostart, starts_itself(domain));
+    }
+    return read;
+}
+
+// Since 10.0.0 libvirt recognises VFIO by the device; before, by the driver's name
+// (LIBVIRT.md#variant-drivers). The daemon's version counts, not the library's.
+Result<bool> takes_vfio_variants(virConnectPtr connection) {
+    constexpr unsigned long first_version = 10'000'000;
+    unsigned long version = 0;
+    if (virConnectGetLibVersion(connection, &version) < 0)
+        return fail(libvirt_error("virConnectGetLibVersion", "libvirt did not report its version"));
+    return version >= first_version;
+}
+
 Result<std::vector<std::string>> read_hostdev_pools(virConnectPtr connection) {
     virNetworkPtr* networks = nullptr;
     int const count = virConnectListAllNetworks(connection, &networks, 0);
@@ -221,6 +240,28 @@ Error still_there(DetachHostdev const& step, Unplugging const& state) {
 
 }  // namespace
 
+struct LibvirtHypervisor::ReadBack {
+    LibvirtDomain domain;
+    std::optional<HypervisorView> view;
+};
+
+Result<LibvirtHypervisor::ReadBack> LibvirtHypervisor::read_back(std::string const& uuid,
+                                                                 Deadline deadline) {
+    auto const observed_at = std::chrono::system_clock::now();
+    return session_.call<ReadBack>(
+        deadline, fmt::format("describe VM {}", uuid),
+        [uuid, observed_at](virConnectPtr connection) -> Result<ReadBack> {
+            VFMGR_TRY(VirDomain const domain, find_domain(connection, uuid));
+            VFMGR_TRY(auto const pools, read_hostdev_pools(connection));
+            VFMGR_TRY(auto read, describe_domain(domain.get(), pools));
+            HypervisorView view;
+            VFMGR_TRY(view.vfio_variants, takes_vfio_variants(connection));
+            view.vms[uuid] = read.info;
+            view.observed_at = observed_at;
+            return ReadBack{std::move(read), std::move(view)};
+        });
+}
+
 // One request to libvirt, with everything that its thread needs.
 struct LibvirtHypervisor::Request {
     std::string uuid;
@@ -234,24 +275,32 @@ struct LibvirtHypervisor::Request {
 // With LIVE|CONFIG in one call, libvirt plugs the device in, then saves: a crash in between leaves
 // it live only. Two calls, each read back, show which half was done (LIBVIRT.md#attaching).
 Result<Observed> LibvirtHypervisor::perform_step(AttachHostdev const& step, Deadline deadline) {
-    if (step.live) VFMGR_CHECK(attach(step, XmlPart::live, deadline));
-    if (step.config) VFMGR_CHECK(attach(step, XmlPart::config, deadline));
-    return Observed{};
+    VFMGR_TRY(LibvirtDomain before, read(step.vm_uuid, deadline));
+    ReadBack vm{std::move(before), {}};
+    if (step.live) {
+        VFMGR_TRY(vm, attach(step, XmlPart::live, vm.domain, deadline));
+    }
+    if (step.config) {
+        VFMGR_TRY(vm, attach(step, XmlPart::config, vm.domain, deadline));
+    }
+    return Observed{{}, {}, std::move(vm.view)};
 }
 
-Result<void> LibvirtHypervisor::attach(AttachHostdev const& step, XmlPart part, Deadline deadline) {
-    VFMGR_TRY(LibvirtDomain const before, read(step.vm_uuid, deadline));
+Result<LibvirtHypervisor::ReadBack> LibvirtHypervisor::attach(AttachHostdev const& step,
+                                                              XmlPart part,
+                                                              LibvirtDomain const& before,
+                                                              Deadline deadline) {
     VFMGR_TRY(Presence const already, presence_in(before, part, step));
-    if (already == Presence::present) return {};
+    if (already == Presence::present) return read_back(step.vm_uuid, deadline);
     auto const place = part == XmlPart::config ? place_of(before, step) : std::nullopt;
     auto xml = to_xml({step.pci, hostdev_alias(step.attachment), place});
     VFMGR_CHECK(
         ask({step.vm_uuid, before.info.name, to_string(step.pci), std::move(xml), part, true},
             deadline));
-    VFMGR_TRY(LibvirtDomain const after, read(step.vm_uuid, deadline));
-    VFMGR_TRY(Presence const now, presence_in(after, part, step));
-    if (now != Presence::present) return fail(not_there(step, after.info.name, part));
-    return {};
+    VFMGR_TRY(ReadBack after, read_back(step.vm_uuid, deadline));
+    VFMGR_TRY(Presence const now, presence_in(after.domain, part, step));
+    if (now != Presence::present) return fail(not_there(step, after.domain.info.name, part));
+    return after;
 }
 
 // Never detaches with LIVE|CONFIG together: that would save the config without the device and

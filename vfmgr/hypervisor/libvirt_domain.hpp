@@ -45,6 +45,12 @@ struct LibvirtDomain {
 [[nodiscard]] Result<LibvirtDomain> read_domain(virDomainPtr domain, bool persistent,
                                                 std::vector<std::string> const& hostdev_networks);
 
+// read_domain() and autostart.
+[[nodiscard]] Result<LibvirtDomain> describe_domain(
+    virDomainPtr domain, std::vector<std::string> const& hostdev_networks);
+// This libvirt accepts VFs that are bound to a variant of vfio-pci.
+[[nodiscard]] Result<bool> takes_vfio_variants(virConnectPtr connection);
+
 // Names of the networks that attach VFs by themselves. A libvirt without a network driver has none.
 [[nodiscard]] Result<std::vector<std::string>> read_hostdev_pools(virConnectPtr connection);
 

@@ -67,16 +67,6 @@ namespace {
 
 constexpr char const* settle_uri = "urn:vfmgr:settle";
 
-// Since 10.0.0 libvirt recognises VFIO by the device; before, by the driver's name
-// (LIBVIRT.md#variant-drivers). The daemon's version counts, not the library's.
-Result<bool> takes_vfio_variants(virConnectPtr connection) {
-    constexpr unsigned long first_version = 10'000'000;
-    unsigned long version = 0;
-    if (virConnectGetLibVersion(connection, &version) < 0)
-        return fail(libvirt_error("virConnectGetLibVersion", "libvirt did not report its version"));
-    return version >= first_version;
-}
-
 // Lists with one call what would otherwise take one for each VM.
 Result<std::set<std::string>> uuids_of(virConnectPtr connection, unsigned flags) {
     VFMGR_TRY(auto const domains, list_domains(connection, flags));
@@ -118,15 +108,6 @@ Result<HypervisorView> read_all(virConnectPtr connection, DescribedVms& describe
     return view;
 }
 
-Result<VmInfo> describe_one(virDomainPtr domain, std::vector<std::string> const& pools) {
-    VFMGR_TRY(bool const persistent, is_persistent(domain));
-    VFMGR_TRY(auto read, read_domain(domain, persistent, pools));
-    if (persistent) {
-        VFMGR_TRY(read.info.autostart, starts_itself(domain));
-    }
-    return std::move(read.info);
-}
-
 Result<HypervisorView> read_one(virConnectPtr connection, std::string const& uuid) {
     HypervisorView view;
     VFMGR_TRY(view.vfio_variants, takes_vfio_variants(connection));
@@ -134,9 +115,9 @@ Result<HypervisorView> read_one(virConnectPtr connection, std::string const& uui
     if (!domain && domain.error().problem == Problem::not_found) return view;
     if (!domain) return fail(std::move(domain).error());
     VFMGR_TRY(std::vector<std::string> const pools, read_hostdev_pools(connection));
-    auto read = describe_one(domain->get(), pools);
+    auto read = describe_domain(domain->get(), pools);
     if (read)
-        view.vms[uuid] = std::move(*read);
+        view.vms[uuid] = std::move(read->info);
     else if (read.error().problem != Problem::not_found)
         return fail(std::move(read).error());
     return view;

@@ -92,10 +92,14 @@ class LibvirtHypervisor final : public Hypervisor {
   private:
     [[nodiscard]] Result<HypervisorView> describe(HypervisorScope const& scope);
     [[nodiscard]] Result<LibvirtDomain> read(std::string const& uuid, Deadline deadline);
+    // As read(), with what an observation of the VM returns.
+    struct ReadBack;
+    [[nodiscard]] Result<ReadBack> read_back(std::string const& uuid, Deadline deadline);
     struct Request;
     [[nodiscard]] Result<Observed> perform_step(AttachHostdev const& step, Deadline deadline);
     [[nodiscard]] Result<Observed> perform_step(DetachHostdev const& step, Deadline deadline);
-    [[nodiscard]] Result<void> attach(AttachHostdev const& step, XmlPart part, Deadline deadline);
+    [[nodiscard]] Result<ReadBack> attach(AttachHostdev const& step, XmlPart part,
+                                          LibvirtDomain const& before, Deadline deadline);
     [[nodiscard]] Result<void> detach_live(DetachHostdev const& step, Deadline deadline);
     [[nodiscard]] Result<void> detach_config(DetachHostdev const& step, Deadline deadline);
     [[nodiscard]] Result<void> ask(Request request, Deadline deadline);

@@ -26,6 +26,9 @@ struct Observed {
     std::vector<std::string> remarks;
     // The VF's counters right before its reset; absent for other steps or when not reported.
     std::optional<VfCounters> counters{};
+    // The VM as the step read it back in the end: libvirt need not be asked for the same again.
+    // Absent for steps of the kernel.
+    std::optional<HypervisorView> vm{};
 };
 
 class Kernel {
