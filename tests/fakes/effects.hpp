@@ -28,6 +28,7 @@ struct FakeKernel::Effects {
     Outcome operator()(ResetVf const& step) const;
     Outcome operator()(SetPciValues const& step) const;
     Outcome operator()(SetLink const& step) const;
+    Outcome operator()(AwaitCarrier const& step) const;
     Outcome operator()(AddVlanInterface const& step) const;
     Outcome operator()(RemoveVlanInterface const& step) const;
     Outcome operator()(AddAddress const& step) const;

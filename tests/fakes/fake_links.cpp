@@ -76,6 +76,13 @@ Result<Observed> FakeKernel::Effects::operator()(SetLink const& step) const {
     return Observed{};
 }
 
+Result<Observed> FakeKernel::Effects::operator()(AwaitCarrier const& step) const {
+    VFMGR_TRY(auto const* const target, interface(step.interface));
+    if (target->up) return Observed{};
+    return fail(Problem::timed_out, fmt::format("{} is down and has no carrier", target->ifname),
+                "set it up");
+}
+
 Result<Observed> FakeKernel::Effects::operator()(AddVlanInterface const& step) const {
     VFMGR_TRY(auto* const owner, pf(step.interface.pf));
     if (!step.interface.vlan)

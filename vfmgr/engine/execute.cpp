@@ -94,9 +94,10 @@ Aspect aspect_of(Step const& step) {
     if (as<ConfigureVfs>(step)) return Aspect::settings;
     if (as<BindVfs>(step)) return Aspect::drivers;
     if (as<ResetVf>(step)) return Aspect::resets;
-    if (as<SetLink>(step) || as<AddVlanInterface>(step) || as<RemoveVlanInterface>(step) ||
-        as<AddAddress>(step) || as<RemoveAddress>(step) || as<AddPeer>(step) ||
-        as<RemovePeer>(step) || as<AddRdmaLink>(step) || as<RemoveRdmaLink>(step))
+    if (as<SetLink>(step) || as<AwaitCarrier>(step) || as<AddVlanInterface>(step) ||
+        as<RemoveVlanInterface>(step) || as<AddAddress>(step) || as<RemoveAddress>(step) ||
+        as<AddPeer>(step) || as<RemovePeer>(step) || as<AddRdmaLink>(step) ||
+        as<RemoveRdmaLink>(step))
         return Aspect::interfaces;
     if (as<AttachHostdev>(step) || as<DetachHostdev>(step)) return Aspect::devices;
     return Aspect::other;
@@ -122,6 +123,7 @@ class Parts {
     }
     // Returns the part that the step is about to change.
     Result<HostView const*> before(Step const& step) {
+        if (as<AwaitCarrier>(step)) return &nothing_;
         auto const subject = subject_of(step);
         auto const aspect = aspect_of(step);
         auto const now = seams_.clock.steady_now();
@@ -167,6 +169,7 @@ class Parts {
     };
     Seams const& seams_;
     Plan const& plan_;
+    HostView const nothing_{};
     std::map<Subject, Part> known_;
     std::map<Subject, std::future<Result<HostView>>> ends_;
 };

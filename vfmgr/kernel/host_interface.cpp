@@ -34,20 +34,6 @@ Result<Netdev> require_interface(LinuxKernelRoots const& roots, NlSocket& socket
                                : "bind the PF to its network driver");
 }
 
-Result<Observed> await_carrier(LinuxKernelRoots const& roots, NlSocket& socket, SetLink const& step,
-                               EventMonitor& monitor, Deadline deadline) {
-    std::string name;
-    VFMGR_TRY(auto const waited, wait_until(monitor, deadline, [&]() -> Result<bool> {
-                  VFMGR_TRY(auto const netdev,
-                            require_interface(roots, socket, step.interface, deadline));
-                  name = netdev.name;
-                  return netdev.carrier;
-              }));
-    if (waited == Waited::holds) return Observed{};
-    return fail(Problem::timed_out, fmt::format("{} is up but has no carrier", name),
-                "connect the cable, check the switch's port, and try again");
-}
-
 // Disables link-local addresses (mode 1, none) and router advertisements, by which a tenant on the
 // VLAN could give this host addresses and routes. The files are absent where IPv6 is off.
 Result<void> close_ipv6(LinuxKernelRoots const& roots, std::string const& netdev) {
@@ -84,14 +70,28 @@ std::string vlan_interface_name(PciAddress const& pf, std::string const& ifname,
 Result<Observed> perform_step(LinuxKernelRoots const& roots, SetLink const& step,
                               Deadline deadline) {
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
-    VFMGR_TRY(auto monitor, EventMonitor::open());
     VFMGR_TRY(auto const netdev, require_interface(roots, socket, step.interface, deadline));
     NetdevChange change{netdev.ifindex, {}, {}};
     if (netdev.up != step.up) change.up = step.up;
     if (netdev.mtu != step.mtu) change.mtu = step.mtu;
     if (change.up || change.mtu) VFMGR_CHECK(change_netdev(socket, netdev.name, change, deadline));
-    if (!step.up) return Observed{};
-    return await_carrier(roots, socket, step, monitor, deadline);
+    return Observed{};
+}
+
+Result<Observed> perform_step(LinuxKernelRoots const& roots, AwaitCarrier const& step,
+                              Deadline deadline) {
+    VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
+    VFMGR_TRY(auto monitor, EventMonitor::open());
+    std::string name;
+    VFMGR_TRY(auto const waited, wait_until(monitor, deadline, [&]() -> Result<bool> {
+                  VFMGR_TRY(auto const netdev,
+                            require_interface(roots, socket, step.interface, deadline));
+                  name = netdev.name;
+                  return netdev.carrier;
+              }));
+    if (waited == Waited::holds) return Observed{};
+    return fail(Problem::timed_out, fmt::format("{} is up but has no carrier", name),
+                "connect the cable, check the switch's port, and try again");
 }
 
 Result<Observed> perform_step(LinuxKernelRoots const& roots, AddVlanInterface const& step,

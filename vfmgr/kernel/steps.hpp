@@ -37,8 +37,8 @@ using PerformStep = Result<Observed>(LinuxKernelRoots const& roots, S const& ste
 
 // --- host_interface.cpp: each succeeds when the effect is already there ---------------------
 
-// Setting a link up ends when it has carrier.
 [[nodiscard]] PerformStep<SetLink> perform_step;
+[[nodiscard]] PerformStep<AwaitCarrier> perform_step;
 // Refuses a VLAN or a name that is already taken.
 [[nodiscard]] PerformStep<AddVlanInterface> perform_step;
 // Removes only a device that vfmgr made.

@@ -68,6 +68,7 @@ struct Inverter {
         if (!was || (was->up == step.up && was->mtu == step.mtu)) return {};
         return {SetLink{step.interface, was->up, was->mtu}};
     }
+    Steps operator()(AwaitCarrier const&) const { return {}; }
     Steps operator()(AddVlanInterface const& step) const {
         if (interface(step.interface)) return {};
         return {RemoveVlanInterface{step.interface}};

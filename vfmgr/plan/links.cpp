@@ -53,6 +53,10 @@ void interface_up(std::vector<Step>& steps, HostInterface const* interface, Inte
             steps.push_back(AddPeer{id, address, peer.mac, peer.source});
 }
 
+bool has_rate(VfSpec const& settings) {
+    return settings.min_tx_rate_mbps.value_or(0) != 0 || settings.max_tx_rate_mbps.value_or(0) != 0;
+}
+
 bool is_host_address(Networks const& networks, PciAddress const& pf, IpAddress const& address) {
     return std::ranges::any_of(networks, [&](auto const& each) {
         auto const* const host = host_address_on(each.second.network, pf);
@@ -200,6 +204,26 @@ void raise_for_vfs(std::vector<Step>& steps, PfState const& pf) {
         (quirks::affected_by(quirks::Effect::needs_pf_up) & quirks::num_vfs) != 0;
     if (!needs_it || pf.info.up) return;
     steps.push_back(SetLink{InterfaceId{pf.info.pci, {}}, true, pf.info.mtu});
+}
+
+void await_carrier(std::vector<Step>& steps) {
+    auto const raised = std::ranges::find_if(steps, [](Step const& step) {
+        auto const* const link = as<SetLink>(step);
+        return link && link->up && !link->interface.vlan;
+    });
+    if (raised == steps.end()) return;
+    AwaitCarrier const wait{as<SetLink>(*raised)->interface};
+    auto const rates = std::find_if(raised, steps.end(), [](Step const& step) {
+        auto const* const configure = as<ConfigureVfs>(step);
+        return configure && std::ranges::any_of(configure->changes, has_rate, &VfChange::settings);
+    });
+    if (rates != steps.end()) {
+        steps.insert(rates, wait);
+        return;
+    }
+    auto const plugged = std::find_if(
+        raised, steps.end(), [](Step const& step) { return as<AttachHostdev>(step) != nullptr; });
+    if (plugged != steps.end()) steps.insert(std::next(plugged), wait);
 }
 
 std::vector<Step> links_closed(PfState const& pf, DesiredLinks const& needed, PfBase const& base) {

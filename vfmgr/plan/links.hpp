@@ -55,6 +55,11 @@ struct DesiredLinks {
 // Returns those of these steps that close the host again where its filter is gone, and no others.
 [[nodiscard]] std::vector<Step> links_closed(PfState const& pf, DesiredLinks const& needed,
                                              PfBase const& base);
+// A link that the steps set up gets its carrier while the steps after it run. Adds the wait for it:
+// before drivers are given rates, which some refuse without a carrier
+// (vfmgr/kernel/KERNEL.md#pfs-that-are-down), or else after a VM has got its VF, so that an
+// attachment is not done while its port has no link.
+void await_carrier(std::vector<Step>& steps);
 // Adds what must be done before VFs are made for attachments, which need the PF up anyway.
 void raise_for_vfs(std::vector<Step>& steps, PfState const& pf);
 // Returns removals of what vfmgr made and no attachment uses any more.

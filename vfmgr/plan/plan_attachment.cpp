@@ -289,6 +289,7 @@ Result<AttachmentPlan> attach(Ask const& ask, DesiredPf const& pf, Attachment be
         ask.pf, desired_links(ask.pf.info.pci, ask.desired.networks, result.base, attachments),
         result.base);
     device_steps(result.plan, ask, attachment, *vf);
+    await_carrier(result.plan.steps);
     return result;
 }
 

@@ -306,6 +306,7 @@ Result<Plan> plan_restore(HostView const& host, DesiredState const& desired, Pci
         auto const& base = *managed->second.base;
         plan.steps = links_up(*state, desired_links(pf, desired.networks, base, attachments), base);
         for (auto const& attachment : attachments) restore_attachment(plan, host, attachment);
+        await_carrier(plan.steps);
     }
     // These come last: nothing waits for them. A VF with a driver may be in a VM; libvirt does not
     // run yet to report it.

@@ -189,11 +189,13 @@ Result<Plan> plan_repair(HostView const& host, DesiredState const& desired, PciA
     }
     if (anew) {
         set_up_anew(plan, spec, pf, attachments);
+        await_carrier(plan.steps);
         return plan;
     }
     repair_devices(plan, refused, *state, attachments);
     if (auto bind = bind_unused(host, desired, *state, spec); bind && !host.hypervisor.stale)
         plan.steps.emplace_back(std::move(*bind));
+    await_carrier(plan.steps);
     return what_can_be_done(std::move(plan), refused);
 }
 

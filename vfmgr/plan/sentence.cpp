@@ -76,6 +76,9 @@ struct Sentence {
         return fmt::format("set {} {} with MTU {}", to_string(step.interface),
                            step.up ? "up" : "down", step.mtu);
     }
+    std::string operator()(AwaitCarrier const& step) const {
+        return fmt::format("wait for the carrier of {}", to_string(step.interface));
+    }
     std::string operator()(AddVlanInterface const& step) const {
         return fmt::format("create the VLAN device {}", to_string(step.interface));
     }

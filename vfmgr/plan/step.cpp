@@ -94,7 +94,7 @@ void fields(F& f, V& step) {
     f.value("mtu", step.mtu);
 }
 
-template <class F, OneOf<AddVlanInterface, RemoveVlanInterface> V>
+template <class F, OneOf<AddVlanInterface, RemoveVlanInterface, AwaitCarrier> V>
 void fields(F& f, V& step) {
     f.value("interface", step.interface);
 }

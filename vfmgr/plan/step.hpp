@@ -75,6 +75,13 @@ struct SetLink {
     std::uint32_t mtu = 1500;
     bool operator==(SetLink const&) const = default;
 };
+// Nothing on the host changes: waits until the interface, which is up, has carrier. A step of its
+// own, because others need not wait for the link's training (links.hpp).
+struct AwaitCarrier {
+    static constexpr std::string_view step_name = "await_carrier";
+    InterfaceId interface;
+    bool operator==(AwaitCarrier const&) const = default;
+};
 struct AddVlanInterface {
     static constexpr std::string_view step_name = "add_vlan_interface";
     InterfaceId interface;  // with a vlan; the netdev's ifalias marks it as ours
@@ -187,10 +194,10 @@ struct AwaitVerification {
     bool operator==(AwaitVerification const&) const = default;
 };
 
-using KernelStep =
-    std::variant<SetNumVfs, ConfigureVfs, BindVfs, ResetVf, SetLink, AddVlanInterface,
-                 RemoveVlanInterface, AddAddress, RemoveAddress, AddPeer, RemovePeer, AddRdmaLink,
-                 RemoveRdmaLink, SetFirmware, AddSoftRdmaLink, RemoveSoftRdmaLink, SetPciValues>;
+using KernelStep = std::variant<SetNumVfs, ConfigureVfs, BindVfs, ResetVf, SetLink,
+                                AddVlanInterface, RemoveVlanInterface, AddAddress, RemoveAddress,
+                                AddPeer, RemovePeer, AddRdmaLink, RemoveRdmaLink, SetFirmware,
+                                AddSoftRdmaLink, RemoveSoftRdmaLink, SetPciValues, AwaitCarrier>;
 using HypervisorStep = std::variant<AttachHostdev, DetachHostdev>;
 using Step = std::variant<KernelStep, HypervisorStep, AwaitVerification>;
 

@@ -32,7 +32,7 @@ TEST(PlanAttachment, BringsUpTheInterfaceThenTheVfThenTheVm) {
             BindVfs{pf_address, {0}, "vfio-pci"},
             AttachHostdev{
                 vm1_uuid, "aaaa0001", {pf_address, 0}, vf(0).pci, mac_chosen, true, true, "vm1"},
-            AwaitVerification{"aaaa0001", 120}}));
+            AwaitCarrier{untagged}, AwaitVerification{"aaaa0001", 120}}));
 }
 
 TEST(PlanAttachment, ChoosesAStableLocalUnicastMacAndSaysSo) {
@@ -327,6 +327,30 @@ TEST(PlanAttachment, TheLinkOfAPfThatJoinedABondSinceIsTheBonds) {
     apart.kernel.pfs[pf_address].info.controller.reset();
     EXPECT_EQ(steps_of<SetLink>(plan_detach(apart, attached, attachment).value()),
               (std::vector<SetLink>{{{pf_address, {}}, false, 1500}}));
+}
+
+// The link trains while the VF is configured, bound and plugged in, unless the driver needs it
+// first.
+TEST(PlanAttachment, WaitsForTheCarrierWhereSomethingNeedsIt) {
+    AwaitCarrier const wait{{pf_address, {}}};
+    auto const place = [](Plan const& plan, Step const& step) {
+        return std::ranges::find(plan.steps, step) - plan.steps.begin();
+    };
+    auto without = ask();
+    without.network.reset();
+    without.verify.reset();
+    auto const late = plan(host(), desired(), without).value().plan;
+    EXPECT_EQ(late.steps.back(), Step(wait));
+    auto limited = without;
+    limited.settings.max_tx_rate_mbps = 100;
+    auto const early = plan(host(), desired(), limited).value().plan;
+    EXPECT_LT(place(early, steps_of<SetLink>(early).at(0)), place(early, wait));
+    EXPECT_EQ(place(early, wait) + 1, place(early, steps_of<ConfigureVfs>(early).at(0)));
+    EXPECT_EQ(steps_of<AwaitCarrier>(early).size(), 1U);
+    auto up = host();
+    up.kernel.pfs[pf_address].info.up = up.kernel.pfs[pf_address].interfaces[0].up = true;
+    EXPECT_THAT(steps_of<AwaitCarrier>(plan(up, desired(), limited).value().plan), IsEmpty())
+        << "nothing has changed the link";
 }
 
 TEST(PlanAttachment, UnbindsAHostDriverBeforeConfiguring) {

@@ -53,6 +53,7 @@ std::vector<Step> all_steps() {
             BindVfs{pf, {2}, {}},
             ResetVf{vf},
             SetLink{{pf, {}}, true, 9000},
+            AwaitCarrier{{pf, {}}},
             AddVlanInterface{interface},
             RemoveVlanInterface{interface},
             AddAddress{interface, address},
