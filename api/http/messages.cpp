@@ -75,7 +75,9 @@ std::optional<Response> refuse_other_media(Request const& request) {
     auto type = header == request.headers.end() ? std::string() : lower_case(header->second);
     type.erase(std::min(type.find(';'), type.size()));
     while (type.ends_with(' ') || type.ends_with('\t')) type.pop_back();
-    if (type == "application/json") return std::nullopt;
+    // RFC 7396: every PATCH of this API is a merge patch.
+    bool const patches = request.method == "PATCH" && type == "application/merge-patch+json";
+    if (type == "application/json" || patches) return std::nullopt;
     auto const id = request.headers.find("x-request-id");
     return problem_response_as(
         415,

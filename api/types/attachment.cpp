@@ -42,6 +42,8 @@ void read_stored_spec(JsonReader& reader, AttachmentSpec& spec) {
     fields(reader, spec);
 }
 
+}  // namespace
+
 void check_best_effort(JsonReader& reader, std::vector<std::string> const& names) {
     std::set<std::string_view> known;
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -53,6 +55,8 @@ void check_best_effort(JsonReader& reader, std::vector<std::string> const& names
             reader.complain(pointer, "is listed twice");
     }
 }
+
+namespace {
 
 void check_pf(JsonReader& reader, AttachmentSpec const& spec) {
     if (!spec.pf && !spec.network && !spec.pool && !spec.reservation)

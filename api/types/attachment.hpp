@@ -80,6 +80,8 @@ struct Attachment {
 [[nodiscard]] bool is_attachment_id(std::string_view text);
 
 extern template struct Json<AttachmentSpec>;
+// The rules for the names of settings that a driver may refuse.
+void check_best_effort(JsonReader& reader, std::vector<std::string> const& names);
 extern template struct Json<Attachment>;
 
 // What the host observed of a VF after its last attachment ended: function level reset done, every

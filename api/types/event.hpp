@@ -22,6 +22,7 @@ enum class EventKind {
     attaching,
     attached,
     attach_failed,
+    attachment_changed,
     verified,  // a run ended, with this verdict
     detaching,
     detached,

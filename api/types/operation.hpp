@@ -28,7 +28,8 @@ enum class OperationKind {
     end_gone_pf,
     confirm_gone_pf,
     rekey_pf,
-    apply
+    apply,
+    change_attachment
 };
 
 enum class OperationState { queued, running, succeeded, failed };

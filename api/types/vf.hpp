@@ -95,7 +95,8 @@ void for_each_member(F f) {
 [[nodiscard]] VfSpec overlay(VfSpec base, VfSpec const& over);
 [[nodiscard]] bool empty(VfSpec const& spec);
 
-extern template struct Json<VfSpec>;  // reads with the rules for requested values
+extern template struct Json<VfSpec>;                 // reads with the rules for requested values
+void check(JsonReader& reader, VfSpec const& spec);  // these rules
 void append_json(std::string& text, VfSpec const& spec);  // the same members
 
 // Reads the same members as reported values. No rules apply, because a driver may well report the

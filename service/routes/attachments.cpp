@@ -7,6 +7,7 @@
 #include "api/types/json.hpp"
 #include "service/routes/api.hpp"
 #include "service/routes/page.hpp"
+#include "vfmgr/engine/revision.hpp"
 
 namespace vfmgr {
 namespace {
@@ -57,7 +58,8 @@ Result<http::Response> list_attachments(Call const& call, Snapshot const& now) {
 Result<http::Response> show_attachment(Call const& call, Snapshot const& now) {
     auto const attachment = now.desired->attachments.find(call.ids.at("id"));
     if (attachment == now.desired->attachments.end()) return fail(no_attachment(call.ids.at("id")));
-    return json_response(200, attachment->second);
+    // A tenant's snapshot has its view already.
+    return with_etag(json_response(200, attachment->second), revision_of(attachment->second, {}));
 }
 
 // These commands always begin an operation.
@@ -69,6 +71,11 @@ Change always(Command command) {
 Result<Change> attach(Call const& call) {
     VFMGR_TRY(auto spec, from_json_text<AttachmentSpec>(call.request.body));
     return always(Attach{std::move(spec)});
+}
+
+Result<Change> change_attachment(Call const& call) {
+    VFMGR_TRY(auto patch, from_json_text<AttachmentPatch>(call.request.body));
+    return Change{ChangeAttachment{call.ids.at("id"), std::move(patch)}, show_attachment};
 }
 
 Change detach(Call const& call) {
@@ -114,6 +121,7 @@ std::vector<Route> attachment_routes(Engine& engine) {
          list_parameters({"vm", "pf", "network", "pool", "reservation", "state"}), for_tenants_too},
         {"POST", all, Role::operator_, attach, {"dry_run"}, for_tenants_too},
         {"GET", one, Role::viewer, show_attachment, {}, for_tenants_too},
+        {"PATCH", one, Role::operator_, change_attachment, {"dry_run"}, for_tenants_too},
         {"DELETE", one, Role::operator_, detach, {"dry_run"}, for_tenants_too},
         {"GET",
          one + "/certificate",

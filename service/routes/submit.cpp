@@ -63,6 +63,7 @@ Result<http::Response> answered(Call const& call, Change const& change, Answer c
     auto response = json_response(200, body);
     response.headers["Plan-Digest"] = digest_of(*answer.plan);
     bool const replaces = whole || std::holds_alternative<ReplacePfSpec>(change.command) ||
+                          std::holds_alternative<ChangeAttachment>(change.command) ||
                           std::holds_alternative<PutNetwork>(change.command) ||
                           std::holds_alternative<PutPool>(change.command) ||
                           std::holds_alternative<PutTenant>(change.command) ||

@@ -11,7 +11,7 @@ from event_answers import EventAnswers
 from live_daemon import until
 from network_answers import (NETWORK, NETWORK_RULES, PF, POOL, SPARE, NetworkAnswers,
                              set_up_networks)
-from operation_answers import OperationAnswers
+from operation_answers import OPERATION_RULES, OperationAnswers
 
 CARD = "0000:03:00.0"
 LOOSE, ELSEWHERE = "0000:04:00.0", "0000:05:00.0"  # a PF that is removed, and inserted there
@@ -50,7 +50,7 @@ LIMITS = "[limits]\nchanges_burst = 2000\nchanges_per_second = 5\nevent_streams_
 BODIES = {"replacePfSpec": SPEC, "replaceNetwork": NETWORK,
           "replacePool": POOL, "reserve": {"pool": "fast"}, "replaceIdentities": {},
           "replaceDesired": {}, "replaceTenant": {},
-          "attach": {"vm": "vm1", "pf": PF}, "verify": {},
+          "attach": {"vm": "vm1", "pf": PF}, "changeAttachment": {}, "verify": {},
           "changeFirmware": {"settings": {"NUM_OF_VFS": 4}}, "openInterop": {},
           "addRdmaLink": {"type": "rxe", "ifname": "eno2"}, "createToken": {"role": "viewer"},
           "rotateToken": {}, "rekeyPf": {"to": ELSEWHERE}}
@@ -66,10 +66,10 @@ WHOLE = {"replacePfSpec": {**SPEC, "vf_driver": "igbvf"},
                                          "LINK_TYPE_P2": "ETH", "ATS_ENABLED": True}},
          "openInterop": example("interop_request"), "addRdmaLink": example("rdma_link_spec"),
          "createToken": example("token_request"), "rotateToken": example("token_rotation"),
-         "rekeyPf": example("rekey_request")}
+         "rekeyPf": example("rekey_request"), "changeAttachment": example("attachment_patch")}
 
 # Rules that the server has and the schema lacks, at the path that is changed.
-RULES = {**NETWORK_RULES, **DESIRED_RULES,
+RULES = {**NETWORK_RULES, **DESIRED_RULES, **OPERATION_RULES,
          "attach": {"pf": "a VF needs one",
                     "settings/min_tx_rate_mbps": "is not above the maximum"},
          "createToken": {"role": "is no admin's with a tenant", "scopes": "are nouns",

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the answers in api/openapi.yaml are provoked that come from operations: one that is
-cancelled, and as many as may wait for a VM."""
+cancelled, as many as may wait for a VM, and changes of attachments."""
 
 from network_answers import SPARE
+
+NO_VLAN = "needs an id where the VF has no VLAN"
+OPERATION_RULES = {"changeAttachment": {"settings/min_tx_rate_mbps": "is not above the maximum",
+                                        "settings/vlan": NO_VLAN, "settings/vlan/id": NO_VLAN}}
 
 
 class OperationAnswers:
@@ -19,6 +23,28 @@ class OperationAnswers:
 
     def cancelOperation_409(self):
         self.ask("cancelOperation")  # it has ended
+
+    def changeAttachment_202(self):
+        for settings in ({"spoofchk": False}, {"spoofchk": None}):
+            begun = self.ask("changeAttachment", body={"settings": settings}, id=self.bare,
+                             headers={"Content-Type": "application/merge-patch+json"})
+            assert self.daemon.ended(begun.body)["state"] == "succeeded", begun
+
+    def changeAttachment_422(self):
+        """Everything that can't be changed is named at once."""
+        refused = self.ask("changeAttachment", body={"vm": "vm2", "pf": SPARE, "network": "lab",
+                                                     "settings": {"roce": True}})
+        pointers = {each["pointer"] for each in refused.body["violations"]}
+        assert pointers == {"/vm", "/pf", "/network", "/settings/roce"}, refused
+
+    def changeAttachment_503(self):
+        self.daemon.happen(step_milliseconds=600000)
+        begun = self.fill("replacePfSpec", body={"num_vfs": 3}, pci=SPARE)
+        self.ask("changeAttachment", body={"settings": {"spoofchk": False}}, id=self.bare)
+        self.daemon.happen(step_milliseconds=0)
+        for one in begun:
+            assert self.daemon.ended(one)["state"] == "succeeded"
+        self.restore_spare()
 
     def verify_503(self):
         """Verifies one VM; a silent VM must not prevent an admin's detach."""

@@ -44,6 +44,7 @@ REQUESTS = {
     "listAttachments": ("", None, 200),
     "attach": (DRY, {"vm": "{vm}", "pool": "{pool}", "network": "{network}"}, 200),
     "getAttachment": ("", None, 200), "detach": (DRY, None, 200),
+    "changeAttachment": (DRY, {"settings": {"link_state": None}}, 200),
     "getCertificate": ("", None, 404),
     "listVerifications": ("", None, 200), "verify": (DRY, {}, 200),
     "showInterop": ("", None, 404), "openInterop": (DRY, {}, 200), "closeInterop": ("", None, 404),

@@ -158,7 +158,7 @@ bool applies(quirks::When when, PfState const& pf, std::string_view member, VfSp
     }
 }
 
-bool is_of(DriverModel const& model, quirks::Quirk const& quirk) {
+bool refuses_as(DriverModel const& model, quirks::Quirk const& quirk) {
     auto const drivers = ", " + std::string(quirk.drivers) + ",";
     return quirk.effect == quirks::Effect::refuses &&
            drivers.find(", " + model.driver + ",") != drivers.npos &&
@@ -190,9 +190,15 @@ std::optional<int> refusal(DriverModel const& model, PfState const& pf, std::str
     auto const of = quirks::bit(enum_value<VfAttribute>(member).value());
     if ((model.left_out & of) != 0) return EOPNOTSUPP;
     for (auto const& quirk : quirks::table)
-        if (is_of(model, quirk) && (quirk.of & of) != 0 && applies(quirk.when, pf, member, spec))
+        if (refuses_as(model, quirk) && (quirk.of & of) != 0 &&
+            applies(quirk.when, pf, member, spec))
             return quirk.error;
     return std::nullopt;
+}
+
+bool resets_vf(DriverModel const& model, std::string_view member) {
+    auto const of = quirks::bit(enum_value<VfAttribute>(member).value());
+    return (quirks::affected_by(quirks::Effect::resets_vf, model.driver) & of) != 0;
 }
 
 PfState make_pf(DriverModel const& model, std::string_view pci, std::string ifname) {

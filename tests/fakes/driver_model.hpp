@@ -42,6 +42,9 @@ inline constexpr MacAddress mac_for_none{{0x02, 0, 0, 0, 0, 0}};
 [[nodiscard]] std::optional<int> refusal(DriverModel const& model, PfState const& pf,
                                          std::string_view member, VfSpec const& spec);
 
+// True when the driver resets the VF as it changes `member`.
+[[nodiscard]] bool resets_vf(DriverModel const& model, std::string_view member);
+
 // Makes a PF with an untagged interface, up and with carrier, at most 7 VFs and none yet.
 [[nodiscard]] PfState make_pf(DriverModel const& model, std::string_view pci, std::string ifname);
 [[nodiscard]] PfState make_igb_pf(std::string_view pci, std::string ifname);

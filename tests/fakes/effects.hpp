@@ -14,6 +14,7 @@ struct FakeKernel::Effects {
     KernelView& host;
     DriverModel const& model;
     std::map<VfId, std::size_t>& resets;
+    std::map<VfId, std::size_t>& driver_resets;
     std::map<VfId, VfSpec>& guids;
     std::map<VfId, VfCounters>& counters;
     std::vector<FirmwareCard>& cards;

@@ -53,8 +53,8 @@ Result<Observed> FakeKernel::effect(KernelStep const& step, FaultPoint until) {
     auto const extent = until == FaultPoint::halfway ? Extent::half : Extent::whole;
     auto const subject = subject_of(step);
     auto const* const pf = std::get_if<PciAddress>(&subject);
-    return std::visit(Effects{host_, model(pf ? *pf : PciAddress{}), resets_, guids_, counters,
-                              cards_, overrides, extent},
+    return std::visit(Effects{host_, model(pf ? *pf : PciAddress{}), resets_, driver_resets_,
+                              guids_, counters, cards_, overrides, extent},
                       step);
 }
 
@@ -152,6 +152,12 @@ std::size_t FakeKernel::observed() const {
 std::vector<KernelStep> FakeKernel::steps() const {
     std::lock_guard const lock(mutex_);
     return steps_;
+}
+
+std::size_t FakeKernel::driver_resets(VfId const& vf) const {
+    std::lock_guard const lock(mutex_);
+    auto const found = driver_resets_.find(vf);
+    return found == driver_resets_.end() ? 0 : found->second;
 }
 
 std::size_t FakeKernel::resets(VfId const& vf) const {

@@ -54,6 +54,8 @@ class FakeKernel final : public Kernel {
     [[nodiscard]] std::size_t observed() const;
     [[nodiscard]] std::vector<KernelStep> steps() const;  // in order, including refused ones
     [[nodiscard]] std::size_t resets(VfId const& vf) const;
+    // By the PF's driver, as it changed a setting.
+    [[nodiscard]] std::size_t driver_resets(VfId const& vf) const;
 
   private:
     struct Effects;
@@ -65,6 +67,7 @@ class FakeKernel final : public Kernel {
     KernelView host_;
     std::vector<KernelStep> steps_;
     std::map<VfId, std::size_t> resets_;
+    std::map<VfId, std::size_t> driver_resets_;
     std::map<VfId, VfSpec> guids_;  // what a driver keeps for VFs that are gone
     std::vector<FirmwareCard> cards_;
     std::size_t observed_ = 0;

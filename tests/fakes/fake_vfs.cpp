@@ -137,6 +137,7 @@ Result<Observed> FakeKernel::Effects::operator()(ConfigureVfs const& step) const
             }
             if (!error) {
                 apply(*target, settings);
+                if (resets_vf(model, member)) ++driver_resets[{step.pf, change.index}];
                 if (model.keeps_guids && member.ends_with("_guid"))
                     guids[{step.pf, change.index}] = guids_of(target->settings);
                 if (extent == Extent::half) return observed;

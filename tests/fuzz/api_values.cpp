@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "api/types/attachment.hpp"
+#include "api/types/attachment_patch.hpp"
 #include "api/types/desired.hpp"
 #include "api/types/event.hpp"
 #include "api/types/firmware.hpp"
@@ -46,7 +46,7 @@ void as_document(std::string_view text) {
     // A time is written with milliseconds: one that came with more digits is equal from then on.
     require(to_json_text(JsonWriter::encode(*again)) == written);
     if constexpr (std::is_same_v<T, PfSpec> || std::is_same_v<T, Network> ||
-                  std::is_same_v<T, AttachmentSpec>)
+                  std::is_same_v<T, AttachmentSpec> || std::is_same_v<T, AttachmentPatch>)
         require(*again == *value);
     // Its ifname becomes part of paths and messages.
     if constexpr (std::is_same_v<T, RdmaLinkSpec>)
@@ -79,7 +79,7 @@ void as_prefix(std::string_view text) {
     if (auto const broadcast = prefix->broadcast()) require(prefix->contains(*broadcast));
 }
 
-constexpr std::array<void (*)(std::string_view), 32> parsers{as_document<PfSpec>,
+constexpr std::array<void (*)(std::string_view), 33> parsers{as_document<PfSpec>,
                                                              as_document<AttachmentSpec>,
                                                              as_document<VfSpec>,
                                                              as_document<Operation>,
@@ -110,7 +110,8 @@ constexpr std::array<void (*)(std::string_view), 32> parsers{as_document<PfSpec>
                                                              as_text<PciIds>,
                                                              as_text<Range<Guid>>,
                                                              as_document<DesiredDocument>,
-                                                             as_document<Tenant>};
+                                                             as_document<Tenant>,
+                                                             as_document<AttachmentPatch>};
 
 }  // namespace
 

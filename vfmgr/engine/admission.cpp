@@ -104,6 +104,28 @@ struct Engine::Admitting {
         return admission;
     }
 
+    Result<Admission> operator()(ChangeAttachment const& command) const {
+        auto const& id = command.attachment;
+        auto const attachment = state.desired().attachments.find(id);
+        if (attachment == state.desired().attachments.end()) return fail(no_attachment(id));
+        auto const revision = revision_of(attachment->second, intent.tenant);
+        VFMGR_CHECK(check_revision(revision, "attachment " + id, if_match));
+        VFMGR_TRY(std::string const seed, state.store.host_seed());
+        VFMGR_TRY(AttachmentPlan planned,
+                  plan_change(host, state.desired(), attachment->second, command.patch, seed));
+        bool const same = planned.attachment == attachment->second;
+        Admission admission{OperationKind::change_attachment, attachment_subject(id),
+                            std::move(planned.plan)};
+        admission.revision = revision;
+        if (!same)
+            admission.work = calling(engine.attachments_, &Attachments::change, command, if_match,
+                                     intent.tenant);
+        if (command.patch.verify == VerifyMode::required)
+            admission.place.vm = planned.attachment.vm_uuid;
+        admission.attachment = std::move(planned.attachment);
+        return admission;
+    }
+
     Result<Admission> operator()(Detach const& command) const {
         auto const attachment = state.desired().attachments.find(command.attachment);
         if (attachment == state.desired().attachments.end())
@@ -225,12 +247,12 @@ struct Engine::Admitting {
                                     "wait until it is attached"}));
         Plan plan;
         plan.steps.emplace_back(AwaitVerification{command.attachment, command.timeout_seconds});
-        return Admission{OperationKind::verify,
-                         attachment_subject(command.attachment),
-                         std::move(plan),
-                         calling(engine.attachments_, &Attachments::verify, command),
-                         {PlaceRequest::Work::none, attachment->second.vm_uuid},
-                         attachment->second};
+        Admission admission{OperationKind::verify, attachment_subject(command.attachment),
+                            std::move(plan),
+                            calling(engine.attachments_, &Attachments::verify, command)};
+        admission.place = {PlaceRequest::Work::none, attachment->second.vm_uuid};
+        admission.attachment = attachment->second;
+        return admission;
     }
 };
 

@@ -28,6 +28,9 @@ class Attachments : public EnginePart {
     // `tenant` has its quota; empty: the request is of no tenant.
     void attach(Operation& operation, std::string const& id, AttachmentSpec const& spec,
                 std::string const& tenant);
+    // Changes its settings while its VM has the VF; `tenant` requested it.
+    void change(Operation& operation, ChangeAttachment const& command, IfMatch const& if_match,
+                std::string const& tenant);
     void detach(Operation& operation, std::string const& id);
     void lift(Operation& operation, VfId const& vf);
     void verify(Operation& operation, Verify const& command);
@@ -53,6 +56,13 @@ class Attachments : public EnginePart {
     [[nodiscard]] Result<std::optional<AttachmentPlan>> begin_attachment(
         Operation& operation, std::string const& id, AttachmentSpec const& spec,
         std::string const& tenant, PciAddress const& claimed, HostView const& host);
+    [[nodiscard]] Result<Begun> begin_change(Operation& operation, ChangeAttachment const& command,
+                                             IfMatch const& if_match, std::string const& tenant,
+                                             Attachment& before);
+    [[nodiscard]] Result<void> change_back(Operation& operation, Attachment const& before,
+                                           Attachment const& changed);
+    void prove_change(Operation& operation, Verify const& command, Attachment const& before,
+                      Attachment const& changed);
     [[nodiscard]] Result<void> detach_held(Operation& operation, Attachment const& attached);
     [[nodiscard]] DetachOutcome observe_detached(Attachment const& attachment,
                                                  DetachNotes const& notes, KernelView left) const;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "api/types/attachment.hpp"
+#include "api/types/attachment_patch.hpp"
 #include "api/types/firmware.hpp"
 #include "api/types/guest.hpp"
 #include "api/types/operation.hpp"
@@ -79,6 +80,10 @@ struct Release {  // a reservation, with the VFs that it still keeps
 struct Attach {
     AttachmentSpec spec;
 };
+struct ChangeAttachment {
+    std::string attachment;
+    AttachmentPatch patch;
+};
 struct Detach {
     std::string attachment;
 };
@@ -122,10 +127,11 @@ struct ReplaceDesired {
     DesiredDocument document;
     Unnamed unnamed = Unnamed::keep;
 };
-using Command = std::variant<ReplacePfSpec, ForgetPf, PutNetwork, RemoveNetwork, PutPool,
-                             RemovePool, PutTenant, RemoveTenant, PutIdentities, Reserve, Release,
-                             Attach, Detach, LiftQuarantine, Verify, ChangeFirmware, AddLink,
-                             RemoveLink, EndGonePf, ConfirmGonePf, RekeyPf, ReplaceDesired>;
+using Command =
+    std::variant<ReplacePfSpec, ForgetPf, PutNetwork, RemoveNetwork, PutPool, RemovePool, PutTenant,
+                 RemoveTenant, PutIdentities, Reserve, Release, Attach, ChangeAttachment, Detach,
+                 LiftQuarantine, Verify, ChangeFirmware, AddLink, RemoveLink, EndGonePf,
+                 ConfirmGonePf, RekeyPf, ReplaceDesired>;
 
 // Dry run: plan (and attachment). Nothing to do: neither. Otherwise: operation, with the plan that
 // it was admitted with, unless a request with the same Idempotency-Key began it.

@@ -46,6 +46,7 @@ struct PendingRun {
     Profile profile = Profile::default_;
     std::optional<RemoteEnd> remote{};  // absent: this host answers
     std::string vm_uuid{};              // of the attachment's VM
+    VfSpec settings{};                  // the attachment's, when the run began
 };
 
 // What readers get. Each part is immutable; a reader keeps what it took.

@@ -22,6 +22,7 @@ bool can_be_cancelled(OperationKind kind) {
         case OperationKind::add_rdma_link:
         case OperationKind::remove_rdma_link:
         case OperationKind::apply:
+        case OperationKind::change_attachment:
             return true;
         case OperationKind::detach:
         case OperationKind::restore:

@@ -105,6 +105,20 @@ struct Permitting {
         return proves ? check_minutes(state, tenant, now) : Result<void>();
     }
 
+    Result<void> operator()(ChangeAttachment const& command) const {
+        VFMGR_CHECK(check_own(command.attachment));
+        auto const& patch = command.patch;
+        Fields fields{tenant};
+        fields.check(patch.best_effort.has_value(), "/best_effort", "best_effort");
+        for (auto const attribute : named_by(patch.settings)) {
+            auto const name = enum_name(attribute);
+            fields.check(true, fmt::format("/settings/{}", name), name);
+        }
+        VFMGR_CHECK(std::move(fields).judge());
+        bool const proves = patch.verify.value_or(VerifyMode::none) != VerifyMode::none;
+        return proves ? check_minutes(state, tenant, now) : Result<void>();
+    }
+
     Result<void> operator()(Detach const& command) const { return check_own(command.attachment); }
 
     Result<void> operator()(Verify const& command) const {
@@ -196,6 +210,14 @@ Result<void> permit_begin(Control::State& state, std::string const& tenant,
         return check_attachments(state, found->second.tenant, Admitted::before);
     return fail(Problem::not_found, fmt::format("VM {} is not tenant {}'s", planned.vm, tenant),
                 "name the VM by its UUID");
+}
+
+Result<void> permit_change(Control::State& state, HostView const& host, std::string const& tenant,
+                           ChangeAttachment const& command, Time now) {
+    if (tenant.empty()) return {};
+    auto const found = state.desired().tenants.find(tenant);
+    if (found == state.desired().tenants.end()) return fail(no_tenant(tenant));
+    return permit(state, host, found->second.tenant, command, now);
 }
 
 // A run that has begun goes on, so the last one may exceed the quota.

@@ -109,6 +109,9 @@ struct Claiming {
             keys.insert(VmKey{vm->uuid});
         return keys;
     }
+    ClaimKeys operator()(ChangeAttachment const& command) const {
+        return of_subject("/v1/attachments/" + command.attachment);
+    }
     ClaimKeys operator()(Detach const& command) const {
         return of_subject("/v1/attachments/" + command.attachment);
     }
@@ -282,9 +285,12 @@ void Recovery::recover_one(UnfinishedOperation& unfinished, CutShort const& cut_
     static_cast<void>(restore_values(seams(), same_device));
     if (operation.kind == OperationKind::attach || operation.kind == OperationKind::detach)
         return recover_attachment(unfinished, cut_short);
-    // A restore is repeated at every start, and a PF that is gone has nothing to undo.
-    if (operation.kind == OperationKind::verify || operation.kind == OperationKind::restore ||
-        operation.kind == OperationKind::end_gone_pf)
+    // A restore is repeated at every start, and a PF that is gone has nothing to undo. A change of
+    // an attachment has no records once it is stored, also while it is still to be proved.
+    bool const stands =
+        operation.kind == OperationKind::change_attachment && unfinished.records.empty();
+    if (stands || operation.kind == OperationKind::verify ||
+        operation.kind == OperationKind::restore || operation.kind == OperationKind::end_gone_pf)
         return operations_.finish(operation,
                                   fail(cut_short("nothing on the host had to be undone")), {});
     auto const residue = undo_here(operation, std::move(unfinished.records));

@@ -6,7 +6,16 @@
 
 #include <algorithm>
 
+#include "api/types/json.hpp"
+#include "api/types/text.hpp"
+#include "vfmgr/plan/tenants.hpp"
+
 namespace vfmgr {
+
+std::uint64_t revision_of(Attachment const& attachment, std::string const& tenant) {
+    auto const& seen = tenant.empty() ? attachment : for_tenants(attachment);
+    return stable_hash(to_json_text(seen));
+}
 
 Result<void> check_revision(std::uint64_t revision, std::string const& what,
                             IfMatch const& if_match) {

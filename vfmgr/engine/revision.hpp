@@ -18,6 +18,9 @@ template <class Key, class Value>
     auto const now = all.find(key);
     return now == all.end() ? 0 : now->second.revision;
 }
+// An attachment has no counter: whatever changes in what its readers see is another revision.
+// `tenant`: the reader's, empty: of none.
+[[nodiscard]] std::uint64_t revision_of(Attachment const& attachment, std::string const& tenant);
 // `what` names the object to the user. Without `if_match` every revision passes.
 [[nodiscard]] Result<void> check_revision(std::uint64_t revision, std::string const& what,
                                           IfMatch const& if_match);

@@ -48,6 +48,15 @@ Error failed_verification(Attachment const& attachment, Verification const& veri
                                         : verification.remedy};
 }
 
+Error changed_meanwhile(Attachment const& attachment) {
+    return discreetly(
+        {Problem::conflict,
+         fmt::format("attachment {} was changed while it was verified, so the verdict "
+                     "is not about its present settings",
+                     attachment.id),
+         "verify it again"});
+}
+
 Error no_report(Attachment const& attachment, std::uint32_t timeout_seconds) {
     return {Problem::timed_out,
             fmt::format("VM {} did not report within {} s", attachment.vm, timeout_seconds),
@@ -71,6 +80,9 @@ Result<void> Runs::begin_run(std::string const& attachment, std::string const& v
 
 void Runs::start_run(Control::State& state, std::string const& id, PendingRun run) {
     auto const end = seams().clock.steady_now() + (run.until - run.started_at);
+    if (auto const of = state.desired().attachments.find(id);
+        of != state.desired().attachments.end())
+        run.settings = of->second.settings;
     seams().control.watch(end, [this, id, name = run.run](Control::State& now, Watch how) {
         auto const pending = now.runs().find(id);
         // The report came in, or another run has begun.
@@ -92,6 +104,7 @@ void Runs::verification_done(Verification verification) {
         auto const entry = state.desired().attachments.find(id);
         if (entry == state.desired().attachments.end()) return;
         auto proved = entry->second;
+        proved.settings = run->second.settings;
         proved.verification = verification;
         proved.verification->started_at = run->second.started_at;
         proved.verification->finished_at = seams().clock.now();
@@ -115,8 +128,8 @@ void Runs::end_runs(std::vector<std::string> runs) {
     });
 }
 
-// The attachment may have changed since it was proved, or be gone: the VF's history gets the
-// verdict all the same.
+// The attachment may be gone, or have other settings than the run began with, which it then proves
+// nothing of: the VF's history gets the verdict all the same.
 Result<void> Runs::write_verdict(Control::State& state, std::string const& id) {
     auto const found = unwritten_.find(id);
     if (found == unwritten_.end()) return {};
@@ -128,7 +141,7 @@ Result<void> Runs::write_verdict(Control::State& state, std::string const& id) {
                                          verdict_sentence(verdict), seams().clock.now()));
     batch.save_events.back().verdict = verdict.verdict;
     auto const entry = state.desired().attachments.find(id);
-    if (entry != state.desired().attachments.end()) {
+    if (entry != state.desired().attachments.end() && entry->second.settings == proved.settings) {
         batch.save_attachments.push_back(entry->second);
         batch.save_attachments.back().verification = verdict;
     }
@@ -168,7 +181,7 @@ Result<void> Runs::prove(Operation& operation, Verify const& request,
         return attachment->second;
     });
     if (!started) return fail(started.error());
-    auto const report = await_report(operation.id, id, run, request.timeout_seconds);
+    auto const report = await_report(operation.id, *started, run, request.timeout_seconds);
     if (!report) {
         operation.steps.back().state = StepState::failed;
         return fail(report.error());
@@ -179,19 +192,22 @@ Result<void> Runs::prove(Operation& operation, Verify const& request,
     return {};
 }
 
-Result<Verification> Runs::await_report(std::string const& operation, std::string const& id,
+Result<Verification> Runs::await_report(std::string const& operation, Attachment const& started,
                                         std::string const& run, std::uint32_t timeout_seconds) {
     auto const span = timed(SpanKind::guest, "the VM's report");
     auto answer = std::make_shared<std::promise<Result<Verification>>>();
     auto result = answer->get_future();
     seams().control.watch(
         seams().clock.steady_now() + std::chrono::seconds(timeout_seconds),
-        [this, answer, operation, id, run, timeout_seconds](Control::State& state, Watch how) {
+        [this, answer, operation, id = started.id, settings = started.settings, run,
+         timeout_seconds](Control::State& state, Watch how) {
             auto const attachment = state.desired().attachments.find(id);
             if (attachment == state.desired().attachments.end())
                 return answer->set_value(fail(no_such_attachment(id))), true;
             auto const& proved = attachment->second.verification;
             if (proved && proved->run == run) return answer->set_value(*proved), true;
+            if (attachment->second.settings != settings)
+                return answer->set_value(fail(changed_meanwhile(attachment->second))), true;
             if (operations_.stopping()) return answer->set_value(fail(vfmgrd_stops())), true;
             if (is_cancelled(seams(), operation)) {
                 auto const pending = state.runs().find(id);

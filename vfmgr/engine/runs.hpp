@@ -43,7 +43,8 @@ class Runs : public EnginePart {
     [[nodiscard]] Result<void> write_verdict(Control::State& state, std::string const& id);
     void keep_writing_verdict(Control::State& state, std::string const& id);
     [[nodiscard]] Result<Verification> await_report(std::string const& operation,
-                                                    std::string const& id, std::string const& run,
+                                                    Attachment const& started,
+                                                    std::string const& run,
                                                     std::uint32_t timeout_seconds);
     void check_schedule(Control::State& state);
     void begin_scheduled(Control::State& state, Attachment const& attachment);
@@ -51,8 +52,8 @@ class Runs : public EnginePart {
     void await_schedule();
     [[nodiscard]] bool schedule_changed(Control::State const& state) const;
 
-    // By attachment: its state when it was proved, with a verdict that could not be stored so far.
-    // Control thread only.
+    // By attachment: its state when it was proved, with the settings that the run began with and a
+    // verdict that could not be stored so far. Control thread only.
     std::map<std::string, Attachment> unwritten_;
     Schedule schedule_;  // control thread only
 };
@@ -62,6 +63,7 @@ class Runs : public EnginePart {
 // The error of a run of the attachment that did not pass, or that got no report.
 [[nodiscard]] Error failed_verification(Attachment const& attachment,
                                         Verification const& verification);
+[[nodiscard]] Error changed_meanwhile(Attachment const& attachment);
 [[nodiscard]] Error no_report(Attachment const& attachment, std::uint32_t timeout_seconds);
 
 }  // namespace vfmgr

@@ -165,7 +165,8 @@ void Runs::end_scheduled(Control::State& state) {
         auto why = no_report(attachment, attachment.spec.verify_timeout_seconds);
         report(End::failed, std::move(why.detail), std::move(why.remedy));
     } else if (attachment.state == AttachmentState::attached) {
-        report(End::skipped, "a detach of the VF began meanwhile", "no action is needed");
+        report(End::skipped, "a detach or a change of the VF began meanwhile",
+               "no action is needed");
     }
 }
 

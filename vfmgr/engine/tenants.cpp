@@ -15,6 +15,7 @@ constexpr std::array plain_kinds{
     EventKind::operation_accepted,
     EventKind::attaching,
     EventKind::attached,
+    EventKind::attachment_changed,
     EventKind::verified,
     EventKind::detaching,
     EventKind::detached,

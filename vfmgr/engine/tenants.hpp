@@ -33,6 +33,10 @@ using Viewer = std::shared_ptr<DesiredTenant const>;
 // name may be another VM's by now. `tenant` requested it; empty: it is of no tenant.
 [[nodiscard]] Result<void> permit_begin(Control::State& state, std::string const& tenant,
                                         Attachment const& planned);
+// Judges a change of an attachment once more when it begins.
+[[nodiscard]] Result<void> permit_change(Control::State& state, HostView const& host,
+                                         std::string const& tenant, ChangeAttachment const& command,
+                                         Time now);
 // Whether a run may begin.
 [[nodiscard]] Result<void> check_minutes(Control::State& state, Tenant const& tenant, Time now);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What drivers of PFs do differently: one table, read by the planner, netlink, the remedies for
 // refusals, and the fakes. Nothing branches on the name of a PF's driver: what one driver needs is
-// done for all. KERNEL.md#what-drivers-do-differently is written from the table. Constants, so
+// done for all. Only what a VM will notice of a change is looked up by name, as it can't be
+// observed before. KERNEL.md#what-drivers-do-differently is written from the table. Constants, so
 // plan/ and netlink/ include this file without linking its folder.
 #pragma once
 
@@ -23,6 +24,8 @@ enum class Effect {
     outlives_vf,     // the next VF with that number gets the value
     reports_oddly,   // corrected where it is parsed
     has_other_file,  // instead of the kernel's
+    resets_vf,       // resets the VF, under the driver of the VM that has it
+    waits_for_load,  // the VF's driver takes the value over when it is loaded again
 };
 // What a driver refuses: which values, or in which state.
 enum class When {
@@ -130,6 +133,32 @@ inline constexpr std::array table{
           .says = "rates without link, igb any link state: written only where they differ",
           .source = "igb_ndo_set_vf_bw(), ixgbe_ndo_set_vf_bw()",
           .test = "vf_settings_test ToWrite.LeavesOutWhatDriversRefuseEvenWhenItHolds"},
+
+    // What a VM notices of a change while it has the VF.
+    Quirk{.drivers = "i40e",
+          .of = bit(VfAttribute::mac) | bit(VfAttribute::vlan) | bit(VfAttribute::trust),
+          .effect = Effect::resets_vf,
+          .says = "resets the VF when it changes; for a MAC even if it is the same",
+          .source = "i40e_ndo_set_vf_mac(), i40e_ndo_set_vf_port_vlan(), i40e_ndo_set_vf_trust()",
+          .test = "driver_model_test Resets.OfDriversThatResetAVfWhenASettingChanges"},
+    Quirk{.drivers = "ice",
+          .of = bit(VfAttribute::mac) | bit(VfAttribute::vlan) | bit(VfAttribute::trust),
+          .effect = Effect::resets_vf,
+          .says = "resets the VF when it changes",
+          .source = "ice_set_vf_mac(), ice_set_vf_port_vlan(), ice_set_vf_trust()",
+          .test = "driver_model_test Resets.OfDriversThatResetAVfWhenASettingChanges"},
+    Quirk{.drivers = "ixgbe",
+          .of = bit(VfAttribute::trust) | bit(VfAttribute::link_state),
+          .effect = Effect::resets_vf,
+          .says = "has the VF's driver reset it when it changes",
+          .source = "ixgbe_ndo_set_vf_trust(), ixgbe_set_vf_link_state()",
+          .test = "driver_model_test Resets.OfDriversThatResetAVfWhenASettingChanges"},
+    Quirk{.drivers = "igb, ixgbe, mlx5_core",
+          .of = bit(VfAttribute::mac),
+          .effect = Effect::waits_for_load,
+          .says = "the VF's driver takes it over when it is loaded again",
+          .source = "igb_ndo_set_vf_mac(), ixgbe_ndo_set_vf_mac(), mlx5e_set_netdev_dev_addr()",
+          .test = "plan_change_test PlanChange.ANewMacThatWaitsForTheVmsDriverNeedsConsent"},
 
     // In switchdev mode.
     Quirk{.drivers = "mlx5_core",
@@ -288,6 +317,22 @@ constexpr unsigned affected_by(Effect effect) {
     unsigned of = 0;
     for (auto const& quirk : table)
         if (quirk.effect == effect) of |= quirk.of;
+    return of;
+}
+
+constexpr bool is_of(Quirk const& quirk, std::string_view driver) {
+    for (auto rest = quirk.drivers; !rest.empty();) {
+        auto const comma = rest.find(", ");
+        if (rest.substr(0, comma) == driver) return true;
+        rest = comma == rest.npos ? std::string_view() : rest.substr(comma + 2);
+    }
+    return false;
+}
+// Returns everything on which this driver has the effect.
+constexpr unsigned affected_by(Effect effect, std::string_view driver) {
+    unsigned of = 0;
+    for (auto const& quirk : table)
+        if (quirk.effect == effect && is_of(quirk, driver)) of |= quirk.of;
     return of;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/types/attachment.hpp"
+#include "api/types/attachment_patch.hpp"
 #include "api/types/event.hpp"
 #include "api/types/operation.hpp"
 #include "vfmgr/plan/desired_state.hpp"
@@ -56,6 +57,17 @@ struct AttachmentPlan {
                                                      std::string const& id,
                                                      AttachmentSpec const& spec,
                                                      std::string_view host_seed);
+
+// Plans a change of an attachment's settings while its VM has the VF: `attachment` is what it
+// becomes, equal to `now` when nothing changes. Refuses what would interrupt the VM without its
+// consent.
+[[nodiscard]] Result<AttachmentPlan> plan_change(HostView const& host, DesiredState const& desired,
+                                                 Attachment const& now,
+                                                 AttachmentPatch const& patch,
+                                                 std::string_view host_seed);
+// Plans the way back from `now` to what the attachment was `before` a change.
+[[nodiscard]] Result<Plan> plan_change_back(HostView const& host, DesiredState const& desired,
+                                            Attachment const& now, Attachment const& before);
 
 // Plans the detach: takes the VF out of the VM, resets it, restores its baseline, binds the driver
 // of unused VFs if there is one, and removes the interface if no other attachment uses it.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "vfmgr/plan/attach_request.hpp"
 #include "vfmgr/plan/choose.hpp"
 #include "vfmgr/plan/host_view.hpp"
 #include "vfmgr/plan/links.hpp"
@@ -14,19 +15,8 @@
 #include "vfmgr/plan/select.hpp"
 
 namespace vfmgr {
-namespace {
 
-// All inputs of the decisions about the attachment, gathered once.
-struct Ask {
-    HostView const& host;
-    DesiredState const& desired;
-    Resolved const& request;
-    AttachmentSpec const& spec;  // the request's
-    PfState const& pf;
-    PfSpec const& pf_spec;
-    VmInfo const& vm;
-    Network const* network;  // nullptr: none requested
-};
+using Ask = AttachRequest;
 
 Result<DesiredPf const*> managed_pf(DesiredState const& desired, PfState const& pf) {
     auto it = desired.pfs.find(pf.info.pci);
@@ -37,6 +27,8 @@ Result<DesiredPf const*> managed_pf(DesiredState const& desired, PfState const& 
                     to_string(pf.info.pci)),
         fmt::format("manage it first: vfctl pf set {} --mode manage", to_string(pf.info.pci)));
 }
+
+namespace {
 
 Result<Network const*> named_network(PfState const& pf, Networks const& networks,
                                      AttachmentSpec const& spec) {
@@ -68,6 +60,8 @@ Result<void> place(Ask const& ask, Attachment& attachment) {
     return {};
 }
 
+}  // namespace
+
 Result<void> check_verification(Ask const& ask, Attachment const& attachment) {
     if (ask.spec.verify.value_or(VerifyMode::none) == VerifyMode::none &&
         ask.spec.verify_every_seconds == 0)
@@ -97,6 +91,8 @@ Result<void> check_verification(Ask const& ask, Attachment const& attachment) {
             "load the card's RDMA driver, or set the network's rdma to rxe (SoftRoCE)");
     return {};
 }
+
+namespace {
 
 // A VLAN device that another program made is used as it is, or not at all.
 Result<void> check_interface(Ask const& ask) {
@@ -172,7 +168,7 @@ Result<void> hold_to_its_mac(Ask const& ask, VfState const& vf, VfSpec& settings
     auto const& network = *ask.network;
     auto const* const interface =
         find_interface(ask.host, InterfaceId{ask.pf.info.pci, network.vlan});
-    if (network.vlan && (!interface || interface->ours)) return {};
+    if (!is_closed_by_mac(ask)) return {};
     auto const& may_fail = ask.spec.best_effort;
     bool const unchecked =
         settings.spoofchk == false || std::ranges::find(may_fail, "spoofchk") != may_fail.end();
@@ -200,24 +196,39 @@ Result<void> hold_to_its_mac(Ask const& ask, VfState const& vf, VfSpec& settings
     return {};
 }
 
+}  // namespace
+
+bool is_closed_by_mac(AttachRequest const& ask) {
+    if (!ask.network) return false;
+    auto const* const interface =
+        find_interface(ask.host, InterfaceId{ask.pf.info.pci, ask.network->vlan});
+    return !ask.network->vlan || (interface && !interface->ours);
+}
+
+Result<void> fit_to_network(Ask const& ask, VfState const& vf, VfSpec& settings, Plan& plan) {
+    if (!ask.network) return {};
+    auto const requested = ask.network->vlan.value_or(0);
+    if (settings.vlan && settings.vlan->id != requested)
+        return fail(
+            discreetly({Problem::conflict,
+                        fmt::format("VLAN {} was requested, but network {} is {}",
+                                    settings.vlan->id, ask.network->name,
+                                    requested ? fmt::format("VLAN {}", requested) : "untagged"),
+                        "leave the VLAN out, or name another network"}));
+    if (!settings.vlan && requested) settings.vlan = Vlan{requested};
+    if (ask.pf.info.link_layer == LinkLayer::infiniband) return {};
+    return hold_to_its_mac(ask, vf, settings, plan);
+}
+
+namespace {
+
 Result<void> resolve_settings(Ask const& ask, VfState const& vf, Attachment& attachment,
                               std::string_view host_seed, Plan& plan) {
     auto& settings = attachment.settings;
     settings = ask.spec.settings;
-    if (ask.network) {
-        auto const requested = ask.network->vlan.value_or(0);
-        if (settings.vlan && settings.vlan->id != requested)
-            return fail(
-                discreetly({Problem::conflict,
-                            fmt::format("VLAN {} was requested, but network {} is {}",
-                                        settings.vlan->id, ask.network->name,
-                                        requested ? fmt::format("VLAN {}", requested) : "untagged"),
-                            "leave the VLAN out, or name another network"}));
-        if (!settings.vlan && requested) settings.vlan = Vlan{requested};
-    }
+    VFMGR_CHECK(fit_to_network(ask, vf, settings, plan));
     if (ask.pf.info.link_layer == LinkLayer::infiniband)
         return resolve_guids(ask, attachment, host_seed, plan);
-    if (ask.network) VFMGR_CHECK(hold_to_its_mac(ask, vf, settings, plan));
     if (settings.mac) return check_mac(ask.host, ask.desired, attachment.vf, *settings.mac);
     VFMGR_TRY(settings.mac,
               choose_mac(ask.host, ask.desired, attachment.vf, ask.vm.uuid, host_seed));

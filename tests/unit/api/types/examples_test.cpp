@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "api/types/attachment.hpp"
+#include "api/types/attachment_patch.hpp"
 #include "api/types/check.hpp"
 #include "api/types/daemon.hpp"
 #include "api/types/desired.hpp"
@@ -72,6 +72,8 @@ TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<Identities>("identities");
     expect_golden<DesiredDocument>("desired");
     expect_golden<AttachmentSpec>("attachment_spec-all");
+    expect_golden<AttachmentPatch>("attachment_patch");
+    expect_golden<AttachmentPatch>("attachment_patch-removed");
     expect_golden<InteropRequest>("interop_request");
     expect_golden<InteropWindow>("interop_window");
     expect_golden<CheckReport>("check_report");

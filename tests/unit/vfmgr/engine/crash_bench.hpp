@@ -157,7 +157,8 @@ inline std::string fault_of_attachment(HostView const& host, Attachment const& a
     auto const* vf = find_vf(host, attachment.vf);
     if (!vf || vf->driver != "vfio-pci") return "an attached VF is not bound";
     if (vf->settings.mac != attachment.settings.mac ||
-        vf->settings.vlan != attachment.settings.vlan)
+        vf->settings.vlan != attachment.settings.vlan ||
+        vf->settings.trust != attachment.settings.trust)
         return "an attached VF has other settings";
     auto const expected = (attachment.live && vm_runs ? 1U : 0U) + (attachment.config ? 1U : 0U);
     if (mentions(host.hypervisor, vf->pci) != expected) return "the VM has not got its VF";

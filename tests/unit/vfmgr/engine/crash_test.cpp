@@ -103,6 +103,25 @@ TEST_F(CrashTest, AnAttachIsWell) {
     expect_well_after(moments, told, watched.points(), 150);
 }
 
+// Dies with the old settings or with the new ones, in the kernel and in the store.
+TEST_F(CrashTest, AChangeOfAnAttachmentIsWell) {
+    auto bench = bench_with_vfs(7);
+    bench->run(Attach{ask()});
+    AttachmentPatch patch;
+    patch.settings.set.mac = MacAddress{{0x02, 0, 0, 0, 0, 9}};
+    patch.settings.set.trust = false;
+    patch.settings.vlan = VlanPatch{{}, 3, {}};
+    patch.allow_reset = true;
+    auto const moments = watched.moments_of([&] {
+        auto const changed = bench->run(ChangeAttachment{only_attachment(*bench), patch});
+        EXPECT_EQ(changed.state, OperationState::succeeded) << changed.problem->detail;
+    });
+    auto const told = bench->desired();
+    EXPECT_EQ(told.attachments.begin()->second.settings.mac, patch.settings.set.mac);
+    bench.reset();
+    expect_well_after(moments, told, watched.points(), 40);
+}
+
 TEST_F(CrashTest, ADetachIsWell) {
     auto bench = bench_with_vfs(7);
     bench->run(Attach{ask()});
@@ -187,6 +206,30 @@ TEST_F(FaultTest, EveryFailingStepOfAnAttachIsUndone) {
             EXPECT_TRUE(bench.desired().quarantine.empty());
         }
     EXPECT_GE(failures, 24U);
+}
+
+TEST_F(FaultTest, EveryFailingStepOfAChangeIsUndone) {
+    Bench bench(kernel, hypervisor, folder.path());
+    bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
+    bench.run(Attach{ask()});
+    auto const attached = kernel.view();
+    auto const before = bench.desired().attachments;
+    AttachmentPatch patch;
+    patch.settings.set.mac = MacAddress{{0x02, 0, 0, 0, 0, 9}};
+    patch.settings.set.trust = false;
+    patch.allow_reset = true;
+    std::size_t failures = 0;
+    for (auto const point : {FaultPoint::before, FaultPoint::halfway, FaultPoint::after})
+        for (std::size_t n = 0; n < 2; ++n) {
+            kernel.fail_at = Fault{kernel.performed() + n, point};
+            auto const changed = bench.run(ChangeAttachment{only_attachment(bench), patch});
+            kernel.fail_at.reset();
+            ASSERT_EQ(changed.state, OperationState::failed) << n;
+            ++failures;
+            EXPECT_EQ(text(kernel.view()), text(attached)) << "step " << n;
+            EXPECT_EQ(bench.desired().attachments, before);
+        }
+    EXPECT_EQ(failures, 6U);
 }
 
 // A detach goes on from the actual state: temporary changes of the failed step are restored.

@@ -182,6 +182,38 @@ TEST(DriverModel, BnxtMakesNoVfsWhileItIsDown) {
     EXPECT_TRUE(host.make_vfs(7));
 }
 
+// One line for each driver that resets a VF as a setting changes.
+struct Reset {
+    char const* model;
+    VfSpec spec;
+    bool resets = true;
+};
+
+class Resets : public testing::TestWithParam<Reset> {};
+
+TEST_P(Resets, OfDriversThatResetAVfWhenASettingChanges) {
+    auto const& [model, asked, resets] = GetParam();
+    Host host(driver_model(model));
+    ASSERT_TRUE(host.make_vfs(2));
+    ASSERT_EQ(host.answer(asked), "");
+    EXPECT_EQ(host.kernel.driver_resets({pf0, 0}), resets ? 1U : 0U)
+        << model << " " << nlohmann::json(asked).dump();
+    ASSERT_EQ(host.answer(asked), "");
+    EXPECT_EQ(host.kernel.driver_resets({pf0, 0}), resets ? 1U : 0U) << "it holds already";
+    EXPECT_EQ(host.kernel.driver_resets({pf0, 1}), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Intel, Resets,
+                         testing::Values(Reset{"i40e", some_mac}, Reset{"i40e", tagged},
+                                         Reset{"i40e", trusted}, Reset{"i40e", no_spoofchk, false},
+                                         Reset{"i40e", max_rate, false}, Reset{"ice", some_mac},
+                                         Reset{"ice", tagged}, Reset{"ice", trusted},
+                                         Reset{"ice", no_spoofchk, false}, Reset{"ixgbe", trusted},
+                                         Reset{"ixgbe", link_on}, Reset{"ixgbe", tagged, false},
+                                         Reset{"igb", tagged, false}, Reset{"igb", trusted, false},
+                                         Reset{"igb", some_mac, false},
+                                         Reset{"mlx5", tagged, false}));
+
 // --- the engine on each driver --------------------------------------------------------------
 
 class OnEach : public testing::TestWithParam<DriverModel> {

@@ -100,6 +100,8 @@ TEST_F(TenantTest, WhatIsAnothersIsNotThere) {
         if (attachment.vm == "vm2") theirs = name;
     EXPECT_EQ(request(Detach{theirs}).error().detail, "there is no attachment " + theirs);
     EXPECT_EQ(request(Verify{theirs}).error().detail, "there is no attachment " + theirs);
+    EXPECT_EQ(request(ChangeAttachment{theirs, {}}).error().detail,
+              "there is no attachment " + theirs);
     AttachmentSpec spec;
     spec.pool = "fast";
     spec.network = "train";
@@ -109,6 +111,31 @@ TEST_F(TenantTest, WhatIsAnothersIsNotThere) {
     EXPECT_TRUE(request(Attach{spec}));
     spec.network.reset();
     EXPECT_THAT(request(Attach{spec}).error().detail, HasSubstr("/network: is required"));
+}
+
+TEST_F(TenantTest, ChangesOnlyWhatItMaySet) {
+    AttachmentPatch patch;
+    patch.settings.set.trust = false;
+    patch.settings.removed = {VfAttribute::spoofchk};
+    patch.settings.vlan = VlanPatch{7, {}, {}};
+    patch.best_effort = {"trust"};
+    auto const refused = request(ChangeAttachment{id, patch}).error();
+    EXPECT_EQ(refused.problem, Problem::forbidden);
+    std::vector<std::string> pointers;
+    for (auto const& violation : refused.violations) pointers.push_back(violation.pointer);
+    EXPECT_THAT(pointers, testing::UnorderedElementsAre("/best_effort", "/settings/vlan",
+                                                        "/settings/spoofchk", "/settings/trust"));
+    AttachmentPatch plain;
+    plain.settings.set.link_state = LinkState::disable;
+    auto const planned = request(ChangeAttachment{id, plain});
+    ASSERT_TRUE(planned) << planned.error().detail;
+    EXPECT_THAT(planned->plan->blast_radius, testing::IsEmpty());
+    EXPECT_THAT(planned->plan->steps, testing::IsEmpty()) << "they may name others' addresses";
+    TenantQuota quota;
+    quota.verification_minutes = 0;
+    put(quota);
+    plain.verify = VerifyMode::required;
+    EXPECT_EQ(request(ChangeAttachment{id, plain}).error().problem, Problem::quota_exceeded);
 }
 
 TEST_F(TenantTest, NamesOfReservationsOfATenantAreNobodyElses) {

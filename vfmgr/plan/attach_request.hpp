@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What plans of an attachment and of its change have in common. Pure. Defined in
+// plan_attachment.cpp; plan_change.cpp uses it, too.
+#pragma once
+
+#include "vfmgr/plan/plan.hpp"
+#include "vfmgr/plan/select.hpp"
+
+namespace vfmgr {
+
+// All inputs of the decisions about the attachment, gathered once.
+struct AttachRequest {
+    HostView const& host;
+    DesiredState const& desired;
+    Resolved const& request;
+    AttachmentSpec const& spec;  // the request's
+    PfState const& pf;
+    PfSpec const& pf_spec;
+    VmInfo const& vm;
+    Network const* network;  // nullptr: none requested
+};
+
+// Refuses a PF that vfmgr only observes. Points into `desired`.
+[[nodiscard]] Result<DesiredPf const*> managed_pf(DesiredState const& desired, PfState const& pf);
+// Whether the verification that the request names can be made.
+[[nodiscard]] Result<void> check_verification(AttachRequest const& ask,
+                                              Attachment const& attachment);
+// True when the host knows the VM's packets by its MAC alone, so that the MAC must stay.
+[[nodiscard]] bool is_closed_by_mac(AttachRequest const& ask);
+// Gives settings what the network decides: its VLAN, and a spoof check where the host is closed by
+// MAC. Refuses those that contradict it.
+[[nodiscard]] Result<void> fit_to_network(AttachRequest const& ask, VfState const& vf,
+                                          VfSpec& settings, Plan& plan);
+
+}  // namespace vfmgr
