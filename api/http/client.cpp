@@ -36,7 +36,7 @@ Result<wire::request<wire::string_body>> message_of(Request const& request, Targ
     message.version(11);
     if (!valid_header_name(request.method))
         return fail(Problem::invalid_request, fmt::format("'{}' is not a method", request.method),
-                    "use GET, PUT, POST or DELETE");
+                    "use GET, PUT, POST, PATCH or DELETE");
     message.method_string(request.method);
     message.target(format_target({request.path, request.query}));
     message.set(wire::field::host, authority(target));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns the options of `vfctl attach` into the API's AttachmentSpec. Pure, any thread.
+// Turns the options of `vfctl attach` and `vfctl attachment set` into the API's AttachmentSpec and
+// AttachmentPatch. Pure, any thread.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/types/attachment.hpp"
+#include "api/types/attachment_patch.hpp"
 
 namespace vfmgr {
 
@@ -38,6 +39,9 @@ struct AttachArguments {
     std::optional<std::uint32_t> verify_timeout_seconds;
     std::string verify_profile;
     std::optional<std::uint32_t> verify_every_seconds;
+    // Of `vfctl attachment set` alone.
+    std::vector<std::string> unset;
+    bool allow_reset = false;
 };
 
 // The VF to attach; without a number any free one of the PF, without a PF one that the daemon
@@ -49,6 +53,9 @@ struct AttachedVf {
 // The caller resolves the names of PF and VF.
 [[nodiscard]] Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments,
                                                      AttachedVf const& vf);
+
+// A VLAN without QOS and PROTO has the usual ones, as in iproute2. Refuses a patch of nothing.
+[[nodiscard]] Result<AttachmentPatch> attachment_patch(AttachArguments const& arguments);
 
 [[nodiscard]] Result<Vlan> parse_vlan(std::string_view text);
 [[nodiscard]] Result<bool> parse_on_off(std::string_view option, std::string_view text);

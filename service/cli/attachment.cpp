@@ -80,6 +80,23 @@ Result<void> attach(Options const& options, AttachArguments const& arguments) {
     return print_attachment(connection, options, settled.done->operation.subject);
 }
 
+Result<void> set_attachment(Options const& options, std::string const& name,
+                            AttachArguments const& arguments) {
+    VFMGR_TRY(auto const patch, attachment_patch(arguments));
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const id, resolve_attachment(connection, name));
+    auto const path = "/v1/attachments/" + id;
+    VFMGR_TRY(
+        auto const settled,
+        change(connection, options, {.method = "PATCH", .path = path, .body = json(patch).dump()},
+               attachment_table({})));
+    if (settled.shown) return {};
+    print_sentence(settled.done ? fmt::format("attachment {} has changed", id)
+                                : fmt::format("attachment {} has these settings already", id),
+                   options);
+    return print_attachment(connection, options, path);
+}
+
 Result<void> detach(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const id, resolve_attachment(connection, name));
@@ -181,7 +198,7 @@ void add_verbose(CLI::App& command, Session& session) {
     command.add_flag("-v,--verbose", session.options.verbose, "also print every figure");
 }
 
-void add_settings(CLI::App& command, AttachArguments& arguments) {
+void add_changeable_settings(CLI::App& command, AttachArguments& arguments) {
     command.add_option("--mac", arguments.mac, "MAC of the VF (default: a stable one is chosen)");
     command.add_option("--vlan", arguments.vlan,
                        "ID[:QOS[:PROTO]], PROTO 802.1q or 802.1ad (default: the network's)");
@@ -194,12 +211,6 @@ void add_settings(CLI::App& command, AttachArguments& arguments) {
         ->check(one_of<LinkState>());
     command.add_option("--query-rss", arguments.query_rss, "let the VM query the PF's RSS setting")
         ->check(on_or_off());
-    command.add_option("--roce", arguments.roce, "RoCE; needs the NIC in switchdev mode")
-        ->check(on_or_off());
-    command.add_option("--node-guid", arguments.node_guid, "node GUID of the VF (InfiniBand)");
-    command.add_option("--port-guid", arguments.port_guid, "port GUID of the VF (InfiniBand)");
-    command.add_option("--msix-vectors", arguments.msix_vectors,
-                       "interrupt vectors of the VF; 0: the driver's default");
     command.add_option("--min-tx-rate", arguments.min_tx_rate_mbps, "guaranteed rate in Mbit/s");
     command.add_option("--max-tx-rate", arguments.max_tx_rate_mbps,
                        "highest rate in Mbit/s; 0: no limit");
@@ -210,13 +221,26 @@ void add_settings(CLI::App& command, AttachArguments& arguments) {
         ->take_all();
 }
 
-void add_attach_verify(CLI::App& command, AttachArguments& arguments) {
-    command.add_flag("--verify", arguments.verify,
-                     "undo the attach unless the VM proves RDMA over the VF");
+void add_settings(CLI::App& command, AttachArguments& arguments) {
+    add_changeable_settings(command, arguments);
+    command.add_option("--roce", arguments.roce, "RoCE; needs the NIC in switchdev mode")
+        ->check(on_or_off());
+    command.add_option("--node-guid", arguments.node_guid, "node GUID of the VF (InfiniBand)");
+    command.add_option("--port-guid", arguments.port_guid, "port GUID of the VF (InfiniBand)");
+    command.add_option("--msix-vectors", arguments.msix_vectors,
+                       "interrupt vectors of the VF; 0: the driver's default");
+}
+
+void add_proof(CLI::App& command, AttachArguments& arguments, char const* help) {
+    command.add_flag("--verify", arguments.verify, help);
     command.add_option("--verify-timeout", arguments.verify_timeout_seconds,
                        "seconds to wait for the proof");
     command.add_option("--verify-profile", arguments.verify_profile, "how much is tested")
         ->check(one_of<Profile>());
+}
+
+void add_attach_verify(CLI::App& command, AttachArguments& arguments) {
+    add_proof(command, arguments, "undo the attach unless the VM proves RDMA over the VF");
     command.add_option(
         "--verify-every", arguments.verify_every_seconds,
         "repeat the proof at this interval in seconds, at least 60 (default: never)");
@@ -253,6 +277,20 @@ void add_attach(CLI::App& app, Session& session) {
         ->check(one_of<Persistence>());
     add_attach_verify(*command, arguments);
     add_verbose(*command, session);
+}
+
+void add_set(CLI::App& attachment, Session& session) {
+    auto const [command, id, arguments] = add_named(
+        attachment, session, "set", "change settings of an attached VF while its VM has it",
+        attachment_or_vm, set_attachment, AttachArguments{});
+    add_changeable_settings(*command, arguments);
+    command
+        ->add_option("--unset", arguments.unset, "setting that returns to what the VF had before")
+        ->check(one_of<VfAttribute>())
+        ->expected(1)
+        ->take_all();
+    command->add_flag("--allow-reset", arguments.allow_reset, "the VM may lose its link by it");
+    add_proof(*command, arguments, "change it back unless the VM proves RDMA over the VF");
 }
 
 void add_verify_options(CLI::App& command, VerifyArguments& arguments) {
@@ -295,6 +333,7 @@ void add_attachment_commands(CLI::App& app, Session& session) {
         add_named(*attachment, session, "show", "show one attachment with its verification",
                   attachment_or_vm, show_attachment);
     add_verbose(*show_command, session);
+    add_set(*attachment, session);
     add_named(*attachment, session, "certificate",
               "show how its VF was detached: what was reset, by whom and when", attachment_or_vm,
               certificate);

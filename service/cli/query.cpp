@@ -79,7 +79,7 @@ void add_query_commands(CLI::App& app, Session& session) {
     auto const [command, arguments] =
         add_command(app, session, "query", "send one request to the API and print its answer",
                     query, QueryArguments{});
-    command->add_option("METHOD", arguments.method, "GET, PUT, POST or DELETE")->required();
+    command->add_option("METHOD", arguments.method, "GET, PUT, POST, PATCH or DELETE")->required();
     command->add_option("PATH", arguments.path, "path, such as /v1/pfs")->required();
     command->add_option("BODY", arguments.body, "JSON; - for standard input");
     command->add_option("--header", arguments.headers, "Name: value")->expected(1)->take_all();

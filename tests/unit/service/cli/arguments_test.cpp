@@ -78,6 +78,31 @@ TEST(AttachSpec, HoldsOnlyWhatWasGiven) {
         "verify_timeout_seconds": 60, "verify_profile": "deep", "verify_every_seconds": 3600})"));
 }
 
+TEST(AttachmentPatch, HoldsOnlyWhatWasGiven) {
+    AttachArguments arguments;
+    EXPECT_EQ(refusal(attachment_patch(arguments)), "there is nothing to set");
+    arguments.trust = "on";
+    arguments.vlan = "7";
+    arguments.unset = {"mac"};
+    AttachmentPatch expected;
+    expected.settings.set.trust = true;
+    expected.settings.vlan = VlanPatch{7, 0, VlanProtocol::dot1q};
+    expected.settings.removed = {VfAttribute::mac};
+    EXPECT_EQ(attachment_patch(arguments), expected);
+    arguments.verify = arguments.allow_reset = true;
+    arguments.verify_timeout_seconds = 30;
+    arguments.verify_profile = "quick";
+    arguments.best_effort = {"trust"};
+    expected.verify = VerifyMode::required;
+    expected.verify_timeout_seconds = 30;
+    expected.verify_profile = Profile::quick;
+    expected.best_effort = {"trust"};
+    expected.allow_reset = true;
+    EXPECT_EQ(attachment_patch(arguments), expected);
+    arguments.unset = {"trust"};
+    EXPECT_EQ(refusal(attachment_patch(arguments)), "trust is set and unset at once");
+}
+
 TEST(AttachSpec, WrongWordsAreNamed) {
     AttachArguments arguments;
     arguments.vm = "db1";
