@@ -193,5 +193,27 @@ TEST_F(ChangeTest, IsChangedBackIfItIsNotProved) {
     EXPECT_EQ(on->peers.at(0).mac, before.settings.mac);
 }
 
+// What is stored stands: nobody could tell which of both the VM had proved.
+TEST_F(ChangeTest, StandsIfVfmgrdEndsBeforeItIsProved) {
+    auto patch = distrusted();
+    patch.verify = VerifyMode::required;
+    auto const begun = bench->submit(ChangeAttachment{id, patch}).value();
+    std::promise<void> runs;
+    bench->engine.control().watch(Deadline::max(), [&](Control::State& state, Watch) {
+        if (!state.runs().contains(id)) return false;
+        runs.set_value();
+        return true;
+    });
+    runs.get_future().get();
+    bench.reset();
+    bench = std::make_unique<Bench>(kernel, hypervisor, folder.path());
+    auto const ended = bench->ended(begun.operation->id);
+    EXPECT_EQ(ended.state, OperationState::failed);
+    EXPECT_THAT(ended.problem->detail, HasSubstr("nothing on the host had to be undone"));
+    EXPECT_EQ(attachment().settings.trust, false);
+    EXPECT_EQ(reported().trust, false);
+    EXPECT_FALSE(attachment().verification);
+}
+
 }  // namespace
 }  // namespace vfmgr
