@@ -40,7 +40,7 @@ PRINTS = {"pf list": [], "pf show": ["enp1s0"], "pf set": [PF, "--num-vfs", "4"]
           "vf verifications": [PF, "0"], "vm list": [], "vm show": ["vm1"],
           "attach": ["vm2", "--pf", PF, "--dry-run"], "verify": None,
           "attachment list": [], "attachment show": ["vm1"], "attachment verifications": ["vm1"],
-          "attachment set": ["vm1", "--spoofchk", "on"],
+          "attachment set": ["vm1", "--unset", "spoofchk"],
           "attachment certificate": None, "interop open": None, "interop show": None,
           "op list": [], "op show": ["ID"], "op wait": ["ID"], "audit": [], "events": None,
           "tenant list": [], "tenant show": ["blue"], "tenant set": ["blue", "-f", TENANT],
