@@ -64,16 +64,18 @@ struct Answerers {
     FirmwareQuery& firmware;
     TokenUses const& token_uses;
     EventStreams const& events;
+    Metrics const& metrics;
 };
 
 std::vector<Route> all_routes(Answerers const& answerers, Clock& clock) {
-    auto& [engine, interop, checks, firmware, token_uses, events] = answerers;
+    auto& [engine, interop, checks, firmware, token_uses, events, metrics] = answerers;
     std::vector<Route> all;
-    for (auto& routes : {root_routes(), document_routes(), host_routes(checks), pf_routes(engine),
-                         firmware_routes(engine, firmware), network_routes(), pool_routes(),
-                         tenant_routes(), desired_routes(), vm_routes(), rdma_link_routes(engine),
-                         attachment_routes(engine), interop_routes(interop),
-                         operation_routes(engine), event_routes(events), audit_routes(engine)})
+    for (auto& routes :
+         {root_routes(), document_routes(), host_routes(checks), pf_routes(engine),
+          firmware_routes(engine, firmware), network_routes(), pool_routes(), tenant_routes(),
+          desired_routes(), vm_routes(), rdma_link_routes(engine), attachment_routes(engine),
+          interop_routes(interop), operation_routes(engine), event_routes(events),
+          audit_routes(engine), metrics_routes(metrics)})
         all.insert(all.end(), routes.begin(), routes.end());
     for (auto& route : token_routes({engine, clock, token_uses, nouns_of(all)}))
         all.push_back(std::move(route));
@@ -293,7 +295,8 @@ Result<void> run(Config const& config, LoadConfig const& load, Kernel& kernel,
                  Hypervisor& hypervisor, GuestSeam const& guests, Bell& bell, Clock& clock) {
     auto const described = describe_early(hypervisor);
     VFMGR_TRY(auto control, open_control(config, clock));
-    TokenUses token_uses;  // the engine's tasks refer to it
+    TokenUses token_uses;  // the engine's tasks refer to it, and to this
+    Metrics metrics;
     auto access = access_at_start(config);
     RulesInForce rules(std::move(access.rules));
     Engine engine(
@@ -328,7 +331,8 @@ Result<void> run(Config const& config, LoadConfig const& load, Kernel& kernel,
     };
     VFMGR_TRY(auto const streams, follow_events(engine, server, config.events));
     auto const answer = router(
-        engine, all_routes({engine, interop, host_checks, firmware, token_uses, streams}, clock),
+        engine,
+        all_routes({engine, interop, host_checks, firmware, token_uses, streams, metrics}, clock),
         api_gate(rules, engine, trail, token_uses, clock));
     VFMGR_TRY(auto fingerprint, listen_for_api(config, names(), server, answer, clock));
     Reload reload({load, names, rules, server, streams, clock},
@@ -336,7 +340,10 @@ Result<void> run(Config const& config, LoadConfig const& load, Kernel& kernel,
     if (auto const vsock = guests.listen(server, plane.handler()); !vsock)
         log(Severity::warning, "no guest plane: VMs can't report",
             {{"detail", vsock.error().detail}, {"remedy", vsock.error().remedy}});
-    engine.on_operation(log_operation);
+    engine.on_operation([&metrics](Operation const& operation) {
+        log_operation(operation);
+        metrics.operation_ended(operation);
+    });
     follow_changes(engine, {plane, interop, server}, clock);
     engine.start_observing();
     engine.runs().start_schedule(schedule_hooks(plane));

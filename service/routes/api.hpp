@@ -7,6 +7,7 @@
 #include "service/auth/token_uses.hpp"
 #include "service/event_streams.hpp"
 #include "service/host_checks.hpp"
+#include "service/metrics.hpp"
 #include "service/routes/router.hpp"
 #include "vfmgr/proof/interop/interop_responder.hpp"
 
@@ -15,6 +16,7 @@ namespace vfmgr {
 // The arguments outlive the routes.
 [[nodiscard]] std::vector<Route> root_routes();
 [[nodiscard]] std::vector<Route> document_routes();
+[[nodiscard]] std::vector<Route> metrics_routes(Metrics const& metrics);
 [[nodiscard]] std::vector<Route> host_routes(HostChecks& checks);
 [[nodiscard]] std::vector<Route> pf_routes(Engine& engine);
 [[nodiscard]] std::vector<Route> firmware_routes(Engine& engine, FirmwareQuery& query);

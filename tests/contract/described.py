@@ -113,7 +113,7 @@ class Document:
         if schemas == {"": None}:
             assert answer.text == b"", answer
             return ""
-        kind = answer.headers["Content-Type"]
+        kind = answer.headers["Content-Type"].split(";")[0]
         assert kind in response["content"], f"{kind}: {answer}"
         found = {name: self.complaints(schema, answer.body) for name, schema in schemas.items()}
         fitting = [name for name, complaints in found.items() if not complaints]

@@ -40,12 +40,13 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Answer:
-    """A whole answer; its body parsed if it has one."""
+    """A whole answer; its body parsed if it is JSON."""
 
     def __init__(self, response):
         self.status, self.headers = response.status, response.headers
         self.text = response.read()
-        self.body = json.loads(self.text) if self.text else None
+        plain = (self.headers["Content-Type"] or "").startswith("text/plain")
+        self.body = (self.text.decode() if plain else json.loads(self.text)) if self.text else None
 
     def __str__(self):
         problem = isinstance(self.body, dict) and self.body.get("detail")

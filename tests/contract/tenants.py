@@ -66,7 +66,7 @@ REQUESTS = {
     "followEvents": ("", None, 200),
     "listTokens": ("", None, 200), "createToken": (DRY, {"role": "viewer"}, 200),
     "revokeToken": (DRY, None, 200), "rotateToken": (DRY, None, 200),
-    "listAudit": ("", None, 200),
+    "listAudit": ("", None, 200), "getMetrics": ("", None, 200),
 }
 # Names of reservations begin with their tenant's: nobody else makes one with such a name.
 FORBIDDEN_OF_OTHERS = {"reserve"}

@@ -249,6 +249,9 @@ def test_scopes_narrow_a_token(daemon):
     refused = scoped.ask("GET", "/v1/pfs")
     assert refused.status == 403 and "needs scope pfs" in refused.body["detail"]
     assert scoped.ask("POST", "/v1/tokens", '{"role": "viewer"}').status == 403
+    made = daemon.ask("POST", "/v1/tokens", {"role": "viewer", "scopes": ["metrics"]})[1]
+    scraper = Remote(daemon, token=made["token"])
+    assert [scraper.status(path=path) for path in ("/metrics", "/v1/pfs")] == [200, 403]
     answer, typo = daemon.ask("POST", "/v1/tokens", {"role": "viewer", "scopes": ["vm"]})
     assert answer.status == 422 and "attachments" in typo["remedy"], typo
 
