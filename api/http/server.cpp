@@ -114,7 +114,8 @@ class Listener {
     struct Kept {
         std::shared_ptr<Connection> connection;
         Peer peer;
-        std::string shares;  // the key of its places: as peer_key() or stranger_key(), then a name
+        std::string address;  // stranger_key() with TLS, otherwise peer_key()
+        std::string shares;   // the key of its places: the address, then a name
         std::uint64_t number = 0;
     };
     std::map<Connection const*, Kept> connections_;
@@ -185,7 +186,7 @@ void Listener::admit(FileDescriptor fd) {
              },
          .take_place = [this](Connection const& known,
                               std::string const& name) { return take_place(known, name); }});
-    connections_.emplace(connection.get(), Kept{connection, *peer, key, so_far_++});
+    connections_.emplace(connection.get(), Kept{connection, *peer, key, key, so_far_++});
     try {
         connection->start();
     } catch (...) {
@@ -219,7 +220,7 @@ Result<void> Listener::make_room_for_stranger(std::string const& address) {
 
 Result<void> Listener::take_place(Connection const& connection, std::string const& name) {
     auto& kept = connections_.at(&connection);
-    if (tls_) known_.remember(stranger_key(kept.peer));
+    if (tls_) known_.remember(kept.address);
     if (kept.shares == name && !connection.standing().stranger) return {};
     VFMGR_CHECK(make_room(name, &connection));
     kept.shares = name;
@@ -229,7 +230,8 @@ Result<void> Listener::take_place(Connection const& connection, std::string cons
 void Listener::give_way(std::uint64_t number, std::string why) {
     auto const found = std::ranges::find_if(
         connections_, [&](auto const& one) { return one.second.number == number; });
-    auto const [connection, peer, shares, same] = found->second;  // it removes itself from the map
+    auto const [connection, peer, address, shares, same] =
+        found->second;  // it removes itself from the map
     Error const error{Problem::unavailable, std::move(why), "connect again"};
     if (connection->standing().stranger && turned_away_) turned_away_(peer, error);
     connection->give_way(refusal_text(error));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/os/random.hpp"
 
-#include <fmt/format.h>
 #include <sys/random.h>
 
 #include <cerrno>
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
 namespace vfmgr {
@@ -28,8 +28,18 @@ std::uint64_t random_number() {
 std::string random_hex(std::size_t bytes) {
     std::vector<std::byte> raw(bytes);
     random_bytes(raw);
+    return hex(raw);
+}
+
+std::string hex(std::span<std::byte const> bytes) {
+    constexpr std::string_view digits = "0123456789abcdef";
     std::string text;
-    for (auto const byte : raw) text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+    text.reserve(2 * bytes.size());
+    for (auto const byte : bytes) {
+        auto const number = std::to_integer<unsigned>(byte);
+        text += digits[number >> 4];
+        text += digits[number & 15];
+    }
     return text;
 }
 

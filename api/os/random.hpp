@@ -13,5 +13,7 @@ void random_bytes(std::span<std::byte> out);
 [[nodiscard]] std::uint64_t random_number();
 // `bytes` random bytes as lower-case hex: ids of sessions and runs, nonces.
 [[nodiscard]] std::string random_hex(std::size_t bytes);
+// In lower case. Every request has an id and a token's digest, so this is fast.
+[[nodiscard]] std::string hex(std::span<std::byte const> bytes);
 
 }  // namespace vfmgr

@@ -3,7 +3,6 @@
 #include "vfmgr/proof/random_payload.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <openssl/evp.h>
 
 #include <algorithm>
@@ -27,7 +26,7 @@ std::string digest_hex(std::string_view nonce, std::span<std::byte const> bytes)
                       EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) == 1 &&
                       EVP_DigestFinal_ex(context.get(), digest.data(), nullptr) == 1;
     if (!done) std::abort();  // out of memory, or an OpenSSL without SHA-256
-    return fmt::format("{:02x}", fmt::join(digest, ""));
+    return hex(std::as_bytes(std::span(digest)));
 }
 
 namespace {
