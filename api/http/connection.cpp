@@ -23,7 +23,7 @@ namespace beast = boost::beast;
 namespace wire = boost::beast::http;
 using ErrorCode = boost::system::error_code;
 using Parser = wire::request_parser<wire::string_body>;
-using Message = wire::response<wire::string_body>;
+using Message = wire::response<wire::span_body<char const>>;
 
 namespace {
 
@@ -91,8 +91,9 @@ class BeastConnection final : public Connection,
     asio::steady_timer hold_{setup_.io};  // delays a held-back answer
     beast::flat_buffer buffer_{setup_.limits.header_bytes_max + 64 * 1024};
     std::optional<Parser> parser_;
+    Frame body_;  // of the message
     std::optional<Message> message_;
-    std::optional<wire::response_serializer<wire::string_body>> serializer_;
+    std::optional<wire::response_serializer<Message::body_type>> serializer_;
     std::unique_ptr<Streaming> streaming_;  // the answer is, or will be, a stream
     Request request_;
     std::string path_;  // path of the request being read or answered
@@ -195,11 +196,10 @@ void BeastConnection::arm(std::chrono::milliseconds limit) {
 
 void BeastConnection::expired() {
     switch (phase_) {
-        case Phase::reading: {
+        case Phase::reading:
             expired_ = true;  // the aborted read answers 408
             peer_.cancel();
             return arm(cancel_again_seconds);
-        }
         case Phase::answering:
             return refuse(unanswered(setup_.limits));
         case Phase::streaming:
@@ -237,7 +237,7 @@ void BeastConnection::read_header() {
     phase_ = Phase::reading;
     request_ = {};
     path_.clear();
-    id_ = random_request_id();
+    id_.clear();
     parser_.emplace();
     prepare(*parser_, setup_.limits);
     peer_.with_stream([this](auto& stream) {
@@ -314,6 +314,7 @@ void BeastConnection::answer(std::uint64_t sequence, std::optional<Response> res
 }
 
 void BeastConnection::refuse(Refusal const& refusal) {
+    if (id_.empty()) id_ = random_request_id();
     send(problem_response_as(refusal.status, refusal.error, path_, id_), After::close);
 }
 
@@ -321,7 +322,9 @@ void BeastConnection::send(Response response, After after) {
     auto const& header = parser_->get();
     bool const head = header.method() == wire::verb::head;
     auto const stream = response.stream;
-    message_ = message_of<Message>(std::move(response), id_);
+    response = sendable(std::move(response), id_);
+    body_ = response.text ? response.text : std::make_shared<Frame::element_type>(response.body);
+    message_ = message_of<Message>(response, *body_);
     bool const keep = after == After::keep && !finishing_ && !standing().stranger &&
                       parser_->is_done() && header.keep_alive() && (head || !stream);
     message_->version(header.version() == 10 ? 10 : 11);

@@ -93,6 +93,7 @@ struct Response {
     int status = 200;
     std::map<std::string, std::string> headers{};  // from a Client: names in lower case
     std::string body{};
+    Frame text{};  // in place of `body`: one that many answers share
     std::string content_type = "application/json";
     std::chrono::milliseconds hold{0};  // a server delays the answer by this, to slow down a flood
     std::shared_ptr<Stream const> stream{};  // in place of `body`

@@ -32,13 +32,13 @@ ReceivedHeader header_of(Parser const& parser) {
     return header;
 }
 
+// Of what is sendable(). The message points to `body`.
 template <class Message>
-Message message_of(Response response, std::string const& request_id) {
-    response = sendable(std::move(response), request_id);
+Message message_of(Response const& response, std::string const& body) {
     Message message;
     message.result(static_cast<unsigned>(response.status));
     for (auto const& [name, value] : response.headers) message.set(name, value);
-    message.body() = std::move(response.body);
+    message.body() = {body.data(), body.size()};
     return message;
 }
 

@@ -127,9 +127,10 @@ Response sendable(Response response, std::string const& request_id) {
     out.headers["X-Request-Id"] = request_id;
     // RFC 9110, 6.4.1: these responses have no content.
     if (response.status == 204 || response.status == 304) return out;
-    if (!response.body.empty() || response.stream)
+    if (!response.body.empty() || response.text || response.stream)
         out.headers["Content-Type"] = response.content_type;
     out.body = std::move(response.body);
+    out.text = std::move(response.text);
     return out;
 }
 

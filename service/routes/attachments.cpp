@@ -117,10 +117,10 @@ std::vector<Route> attachment_routes(Engine& engine) {
     std::string const all = "/v1/attachments";
     std::string const one = all + "/{id}";
     return {
-        {"GET", all, Role::viewer, list_attachments,
+        {"GET", all, Role::viewer, Published{list_attachments},
          list_parameters({"vm", "pf", "network", "pool", "reservation", "state"}), for_tenants_too},
         {"POST", all, Role::operator_, attach, {"dry_run"}, for_tenants_too},
-        {"GET", one, Role::viewer, show_attachment, {}, for_tenants_too},
+        {"GET", one, Role::viewer, Published{show_attachment}, {}, for_tenants_too},
         {"PATCH", one, Role::operator_, change_attachment, {"dry_run"}, for_tenants_too},
         {"DELETE", one, Role::operator_, detach, {"dry_run"}, for_tenants_too},
         {"GET",

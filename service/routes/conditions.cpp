@@ -93,6 +93,7 @@ Result<http::Response> unless_known(Call const& call, http::Response response) {
     if (!known) return response;
     response.status = 304;
     response.body.clear();
+    response.text.reset();
     return response;
 }
 

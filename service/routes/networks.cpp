@@ -32,7 +32,7 @@ Result<Change> remove_network(Call const& call) {
 std::vector<Route> network_routes() {
     auto const* const path = "/v1/networks/{name}";
     return {
-        {"GET", "/v1/networks", Role::viewer, list_networks, list_parameters({"pf"}),
+        {"GET", "/v1/networks", Role::viewer, Published{list_networks}, list_parameters({"pf"}),
          for_tenants_too},
         {"GET", path, Role::viewer, show_network, {}, for_tenants_too},
         {"PUT", path, Role::admin, put_network, {"dry_run"}},

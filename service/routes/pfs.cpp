@@ -221,18 +221,18 @@ std::vector<Route> pf_routes(Engine& engine) {
     auto const of_vfs = list_parameters({"vm", "state", "network", "attachment"});
     auto const of_records = list_parameters({"attachment"});
     return {
-        {"GET", "/v1/pfs", Role::viewer, list_pfs, list_parameters()},
-        {"GET", pf, Role::viewer, show_pf},
+        {"GET", "/v1/pfs", Role::viewer, Published{list_pfs}, list_parameters()},
+        {"GET", pf, Role::viewer, Published{show_pf}},
         {"GET", pf + "/spec", Role::viewer, show_spec},
         {"PUT", pf + "/spec", Role::admin, replace_spec, {"dry_run"}},
         {"DELETE", pf + "/spec", Role::admin, forget, {"dry_run"}},
         {"POST", pf + "/gone", Role::admin, end_gone, {"dry_run"}},
         {"POST", pf + "/confirm-gone", Role::admin, confirm_gone, {"dry_run"}},
         {"POST", pf + "/rekey", Role::admin, rekey, {"dry_run"}},
-        {"GET", "/v1/vfs", Role::viewer, list_vfs,
+        {"GET", "/v1/vfs", Role::viewer, Published{list_vfs},
          list_parameters({"pf", "vm", "state", "network", "attachment"}), for_tenants_too},
-        {"GET", pf + "/vfs", Role::viewer, list_vfs_of_pf, of_vfs},
-        {"GET", vf, Role::viewer, show_vf},
+        {"GET", pf + "/vfs", Role::viewer, Published{list_vfs_of_pf}, of_vfs},
+        {"GET", vf, Role::viewer, Published{show_vf}},
         {"GET", vf + "/verifications", Role::viewer, std::bind_front(list_vf_verifications, of),
          of_records},
         {"GET", vf + "/history", Role::viewer, std::bind_front(list_history, of), of_records},

@@ -73,7 +73,7 @@ std::vector<Route> pool_routes() {
     auto const* const reservation = "/v1/reservations/{name}";
     auto const* const identities = "/v1/identities";
     return {
-        {"GET", "/v1/pools", Role::viewer, list_pools, list_parameters({"network"}),
+        {"GET", "/v1/pools", Role::viewer, Published{list_pools}, list_parameters({"network"}),
          for_tenants_too},
         {"GET", pool, Role::viewer, show_pool, {}, for_tenants_too},
         {"PUT", pool, Role::admin, put_pool, {"dry_run"}},

@@ -76,8 +76,9 @@ std::vector<Route> root_routes() {
 
 std::vector<Route> vm_routes() {
     return {
-        {"GET", "/v1/vms", Role::viewer, list_vms, list_parameters({"state"}), for_tenants_too},
-        {"GET", "/v1/vms/{vm}", Role::viewer, show_vm, {}, for_tenants_too},
+        {"GET", "/v1/vms", Role::viewer, Published{list_vms}, list_parameters({"state"}),
+         for_tenants_too},
+        {"GET", "/v1/vms/{vm}", Role::viewer, Published{show_vm}, {}, for_tenants_too},
     };
 }
 

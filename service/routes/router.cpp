@@ -13,31 +13,43 @@
 #include "api/types/json.hpp"
 #include "api/types/text.hpp"
 #include "service/routes/conditions.hpp"
+#include "service/routes/kept_answers.hpp"
 
 namespace vfmgr {
 namespace {
 
+// Takes the first segment, and the '/' before it, from a path.
+std::string_view take_segment(std::string_view& path) {
+    auto const end = std::min(path.find('/', 1), path.size());
+    auto const segment = path.substr(1, end - 1);
+    path.remove_prefix(end);
+    return segment;
+}
+
 std::vector<std::string_view> segments(std::string_view path) {
     std::vector<std::string_view> parts;
-    while (!path.empty()) {
-        auto const slash = path.find('/', 1);
-        parts.push_back(path.substr(1, slash == path.npos ? path.npos : slash - 1));
-        path = slash == path.npos ? std::string_view{} : path.substr(slash);
-    }
+    while (!path.empty()) parts.push_back(take_segment(path));
     return parts;
 }
 
-std::optional<std::map<std::string, std::string>> match(std::string_view pattern,
-                                                        std::string_view path) {
-    auto const desired = segments(pattern);
-    auto const given = segments(path);
-    if (desired.size() != given.size()) return std::nullopt;
+// Every request is compared with every route, so this allocates nothing, and most end here early.
+bool matches(std::string_view pattern, std::string_view path) {
+    if (!path.starts_with(pattern.substr(0, pattern.find('{')))) return false;
+    while (!pattern.empty() && !path.empty()) {
+        auto const desired = take_segment(pattern);
+        auto const given = take_segment(path);
+        if (!desired.starts_with('{') && desired != given) return false;
+    }
+    return pattern.empty() && path.empty();
+}
+
+// Of a path that matches.
+std::map<std::string, std::string> ids_in(std::string_view pattern, std::string_view path) {
     std::map<std::string, std::string> ids;
-    for (std::size_t i = 0; i < desired.size(); ++i) {
-        if (desired[i].starts_with('{'))
-            ids[std::string(desired[i].substr(1, desired[i].size() - 2))] = given[i];
-        else if (desired[i] != given[i])
-            return std::nullopt;
+    while (!pattern.empty()) {
+        auto const name = take_segment(pattern);
+        auto const given = take_segment(path);
+        if (name.starts_with('{')) ids[std::string(name.substr(1, name.size() - 2))] = given;
     }
     return ids;
 }
@@ -51,12 +63,11 @@ struct Found {
 Found find(std::vector<Route> const& routes, http::Request const& request) {
     Found found;
     for (auto const& route : routes) {
-        auto ids = match(route.path, request.path);
-        if (!ids) continue;
+        if (!matches(route.path, request.path)) continue;
         found.allowed.push_back(route.method);
         if (route.method != request.method) continue;
         found.route = &route;
-        found.ids = std::move(*ids);
+        found.ids = ids_in(route.path, request.path);
     }
     return found;
 }
@@ -142,6 +153,7 @@ struct Table {
     Engine& engine;
     std::vector<Route> routes;
     Gate gate;
+    std::shared_ptr<KeptAnswers> kept = std::make_shared<KeptAnswers>();
 };
 
 // A stranger who shows something to authenticate by, and fails, is refused everywhere.
@@ -161,6 +173,8 @@ void answer_call(Table const& table, Route const& route, Call const& call,
     if (auto const read = refuse_if_none_match(call); !read)
         return answer(refusal(call, read.error()));
     try {
+        if (auto const* const published = std::get_if<Published>(&route.handle))
+            return answer(table.kept->answer(*published, call, table.engine.snapshot()));
         handle(table.engine, route, call, answer);
     } catch (std::exception const& bug) {
         answer(refusal(call, Error{Problem::internal, bug.what(), "report this as a bug"}));

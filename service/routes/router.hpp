@@ -36,6 +36,11 @@ struct Change {
     std::function<Result<http::Response>(Call const&, Snapshot const&)> nothing;
 };
 using Write = std::function<Result<Query<Change>>(Call const&)>;
+// Answers from what is published and from nothing else: of the call it gets the method, the path
+// with its ids and the query. So its answer is made once for each published view and target.
+struct Published {
+    std::function<Result<http::Response>(Call const&, Snapshot const&)> answer;
+};
 
 inline constexpr std::optional<Role> anyone{};
 
@@ -49,7 +54,7 @@ struct Route {
     std::string method;
     std::string path;          // "/v1/pfs/{pci}/vfs/{index}"
     std::optional<Role> role;  // anyone: needs no token either
-    std::variant<Ask, Write> handle;
+    std::variant<Ask, Write, Published> handle;
     std::vector<std::string> query{};  // the parameters that it reads; others are refused
     Audience audience = Audience::no_tenants;
 };

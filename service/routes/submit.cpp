@@ -109,6 +109,11 @@ void handle(Engine& engine, Route const& route, Call const& call, http::Respond 
             answer(response ? unless_known(call, std::move(*response)) : std::move(response));
         });
     }
+    if (auto const* const read = std::get_if<Published>(&route.handle)) {
+        auto response = read->answer(call, published(engine, call));
+        if (!response) return answer(fail(response.error()));
+        return answer(unless_known(call, std::move(*response)));
+    }
     auto const change = std::get<Write>(route.handle)(call);
     if (!change) return answer(fail(change.error()));
     change->ask(client_of(call), [&engine, call, answer](Result<Change> const& parsed) {

@@ -9,7 +9,7 @@ import ssl
 import subprocess
 
 import pytest
-from live_daemon import BUILD, Daemon
+from live_daemon import BUILD, Daemon, until
 
 PFS = ["0000:01:00.0", "0000:02:00.0"]
 VFS = 300  # of each PF: more than a page has
@@ -99,7 +99,9 @@ def test_what_comes_and_goes_between_pages_hides_nothing(daemon):
 def test_lists_are_filtered(daemon):
     subject = daemon.do("POST", "/v1/attachments", {"vm": "vm1", "pf": PFS[1]})["subject"]
     attachment = subject.split("/")[-1]
-    vf, = whole(daemon, "/v1/vfs", state="attached")
+    # QEMU holds it from the next observation on.
+    vf, = until(lambda: [one for one in whole(daemon, "/v1/vfs", state="attached")
+                         if one["holders"]], "no QEMU holds the attached VF")
     assert (vf["pf"], vf["attachment"], vf["vm"]) == (PFS[1], attachment, "vm1")
     for query in ({"vm": "vm1"}, {"vm": HOST["vms"][0]["uuid"]}, {"attachment": attachment}):
         assert whole(daemon, "/v1/vfs", **query) == [vf]

@@ -80,7 +80,9 @@ struct Gated : testing::Test {
         auto answered = answer.get_future();
         handler(std::move(request),
                 [&](http::Response response) { answer.set_value(std::move(response)); });
-        return answered.get();
+        auto response = answered.get();
+        if (response.text) response.body = *response.text;
+        return response;
     }
     std::vector<AuditEntry> audit() {
         trail->finish();
