@@ -39,9 +39,10 @@ class TlsConnection(http.client.HTTPSConnection):
 class Daemon(live_daemon.Daemon):
     """A daemon with the packages' flags, served over TLS."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, config="", host=None):
         self.store, self.port = folder / "state/vfmgr.db", free_port()
-        super().__init__(folder, HOST, f"[listen.tls]\nenabled = true\nport = {self.port}\n",
+        super().__init__(folder, host or HOST,
+                         f"[listen.tls]\nenabled = true\nport = {self.port}\n{config}",
                          program=built_here("vfmgrd_on_fakes"))
 
     def token(self, role):
