@@ -83,6 +83,9 @@ class Terminal:
 
     def end(self):
         os.kill(self.process, signal.SIGHUP)  # as when a terminal is closed
+        # bash acts at the next key on a signal that comes just before it waits for one.
+        with contextlib.suppress(OSError):
+            self.type("\r")
         os.waitpid(self.process, 0)
         os.close(self.terminal)
 
