@@ -12,8 +12,8 @@
 namespace vfmgr {
 namespace {
 
-// Of the time an operation takes: from one that only observes to one that waits for a guest's
-// driver to let a VF go.
+// They reach from an operation that only observes to one that waits until a guest's driver
+// releases a VF.
 prometheus::Histogram::BucketBoundaries const operation_seconds{0.1, 0.25, 0.5, 1,  1.5, 2,
                                                                 3,   5,    10,  30, 60,  120};
 // From a commit on a fast disk to a card's firmware.

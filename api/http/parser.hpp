@@ -32,7 +32,7 @@ ReceivedHeader header_of(Parser const& parser) {
     return header;
 }
 
-// Of what is sendable(). The message points to `body`.
+// Takes a response that sendable() returned. The message points to `body`.
 template <class Message>
 Message message_of(Response const& response, std::string const& body) {
     Message message;

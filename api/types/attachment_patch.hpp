@@ -38,7 +38,7 @@ struct AttachmentPatch {
     VfPatch settings;
     std::optional<std::vector<std::string>> best_effort;  // replaces the list
     std::optional<VerifyMode> verify;                     // of the changed settings; absent: none
-    // Of that run; absent: the attachment's.
+    // That run's limit and profile; absent: the attachment's.
     std::optional<std::uint32_t> verify_timeout_seconds;
     std::optional<Profile> verify_profile;
     bool allow_reset = false;  // the running VM may lose its link

@@ -39,7 +39,7 @@ struct AttachArguments {
     std::optional<std::uint32_t> verify_timeout_seconds;
     std::string verify_profile;
     std::optional<std::uint32_t> verify_every_seconds;
-    // Of `vfctl attachment set` alone.
+    // Only `vfctl attachment set` has these.
     std::vector<std::string> unset;
     bool allow_reset = false;
 };

@@ -43,7 +43,7 @@ bool matches(std::string_view pattern, std::string_view path) {
     return pattern.empty() && path.empty();
 }
 
-// Of a path that matches.
+// Returns the ids in a path that matches the pattern.
 std::map<std::string, std::string> ids_in(std::string_view pattern, std::string_view path) {
     std::map<std::string, std::string> ids;
     while (!pattern.empty()) {
