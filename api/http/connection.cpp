@@ -108,9 +108,7 @@ class BeastConnection final : public Connection,
 
 void BeastConnection::start() {
     if (!peer_.open(std::move(setup_.fd), setup_.tls)) return close();
-    presence_->take_place = [this](std::string const& name) {
-        return setup_.take_place(*this, name);
-    };
+    presence_->take_place = setup_.take_place;
     watch_for_end();
     enter(Phase::handshake,
           setup_.tls ? setup_.limits.first_request_seconds_max : setup_.limits.read_seconds_max);
@@ -163,7 +161,7 @@ void BeastConnection::close() {
     peer_.close();
     deadline_.cancel();
     hold_.cancel();
-    setup_.on_end(*this);
+    setup_.on_end();
 }
 
 // Sends what the socket takes at once, and closes the connection.

@@ -50,11 +50,11 @@ struct ConnectionSetup {
     SSL_CTX* tls = nullptr;  // null: plain
     Limits limits;
     Handler const& handler;  // outlives the connection
-    std::function<void(Connection const&)> on_end;
+    std::function<void()> on_end;
     // A client certificate does not verify.
     std::function<void(Peer const&, Error const&)> on_refused;
     // A handler knows the peer by this name.
-    std::function<Result<void>(Connection const&, std::string const& name)> take_place;
+    std::function<Result<void>(std::string const& name)> take_place;
 };
 
 // Asio and Beast stay in connection.cpp.

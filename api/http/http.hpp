@@ -119,8 +119,9 @@ struct Limits {
     std::chrono::seconds read_seconds_max{30};  // a whole request; taking a whole answer
     std::chrono::seconds idle_seconds_max{120};
     std::chrono::seconds answer_seconds_max{300};
-    // With TLS: unauthenticated ones, which have places of their own, three quarters as many as
-    // connections_max; per address from which no client has authenticated yet.
+    // With TLS: unauthenticated ones, which have places of their own: half as many as
+    // connections_max for addresses from which a client has authenticated, and another half for all
+    // others, each of which may have this many.
     std::size_t strangers_per_peer_max = 8;
     std::chrono::seconds first_request_seconds_max{10};  // from accept, handshake included
 };

@@ -64,25 +64,40 @@ void KnownPeers::remember(std::string const& peer) {
     last_.erase(std::ranges::min_element(last_, {}, number));
 }
 
-Result<std::optional<std::uint64_t>> find_stranger_place(std::span<Stranger const> strangers,
-                                                         std::string const& address,
-                                                         AddressIs address_is,
-                                                         Limits const& limits) {
-    Counts counts;
-    for (auto const& one : strangers) ++counts[one.address];
-    bool const full = strangers.size() >= limits.connections_max - limits.connections_max / 4;
-    bool const has_its_share = address_is == AddressIs::unknown && counts.contains(address) &&
-                               counts[address] >= limits.strangers_per_peer_max;
-    if (!full && !has_its_share) return std::nullopt;
-    std::size_t most = 0;
-    for (auto const& [one, count] : counts) most = std::max(most, count);
-    Stranger const* oldest = nullptr;
-    for (auto const& one : strangers) {
-        bool const may_go = has_its_share ? one.address == address : counts[one.address] == most;
-        if (may_go && (!oldest || one.number < oldest->number)) oldest = &one;
+Result<std::optional<std::uint64_t>> Strangers::find_place(std::string const& address, AddressIs is,
+                                                           Limits const& limits) const {
+    auto const& half = halves_.at(is);
+    auto const own = half.of.find(address);
+    if (is == AddressIs::unknown && own != half.of.end() &&
+        own->second.size() >= limits.strangers_per_peer_max)
+        return *own->second.begin();
+    if (half.size < limits.connections_max / 2) return std::nullopt;
+    Numbers const* goes = nullptr;  // the oldest of these
+    for (auto const& [from, numbers] : half.of) {
+        bool const more = !goes || numbers.size() > goes->size();
+        if (more || (numbers.size() == goes->size() && *numbers.begin() < *goes->begin()))
+            goes = &numbers;
     }
-    if (oldest) return oldest->number;
+    if (goes) return *goes->begin();
     return fail(no_place("this socket has no connections for unauthenticated peers"));
+}
+
+void Strangers::add(std::string const& address, AddressIs is, std::uint64_t number) {
+    auto& half = halves_.at(is);
+    half.of[address].insert(number);
+    ++half.size;
+    all_.emplace(number, Stranger{is, address});
+}
+
+void Strangers::remove(std::uint64_t number) {
+    auto const found = all_.find(number);
+    if (found == all_.end()) return;
+    auto& half = halves_.at(found->second.is);
+    auto const own = half.of.find(found->second.address);
+    own->second.erase(number);
+    if (own->second.empty()) half.of.erase(own);
+    --half.size;
+    all_.erase(found);
 }
 
 }  // namespace vfmgr::http

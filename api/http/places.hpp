@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "api/http/http.hpp"
 
@@ -18,7 +20,7 @@ namespace vfmgr::http {
 
 // An open connection.
 struct Place {
-    std::string peer;          // its name, or peer_key()
+    std::string_view peer;     // its name, or peer_key()
     std::uint64_t number = 0;  // in order of arrival
     bool idle = false;         // waits for its peer and owes no answer
 };
@@ -46,18 +48,37 @@ class KnownPeers {
     std::uint64_t so_far_ = 0;
 };
 
-// A connection of a peer that has not authenticated.
-struct Stranger {
-    std::string address;       // stranger_key()
-    std::uint64_t number = 0;  // in order of arrival
-};
-enum class AddressIs { known, unknown };
+enum class AddressIs { unknown, known };
 
-// Finds a place for one more stranger from `address`. Returns the number of the connection to end
-// for it, or nullopt while there is room. A newcomer always gets in, and the oldest goes: whoever
-// authenticates does so soon after it has come. Fails with unavailable only if there are no places.
-[[nodiscard]] Result<std::optional<std::uint64_t>> find_stranger_place(
-    std::span<Stranger const> strangers, std::string const& address, AddressIs address_is,
-    Limits const& limits);
+// The connections of peers that have not authenticated. Those of known addresses have half as many
+// places as connections_max, and all others another half: who floods from elsewhere takes none from
+// a host whose clients do authenticate.
+class Strangers {
+  public:
+    // Finds a place for one more stranger from `address`, its stranger_key(). Returns the number of
+    // the connection to end for it, or nullopt while there is room. A newcomer always gets in, and
+    // the oldest goes: whoever authenticates does so soon after it has come. Fails with unavailable
+    // only if there are no places.
+    [[nodiscard]] Result<std::optional<std::uint64_t>> find_place(std::string const& address,
+                                                                  AddressIs is,
+                                                                  Limits const& limits) const;
+    // Numbers are in order of arrival.
+    void add(std::string const& address, AddressIs is, std::uint64_t number);
+    void remove(std::uint64_t number);
+    [[nodiscard]] bool contains(std::uint64_t number) const { return all_.contains(number); }
+
+  private:
+    using Numbers = std::set<std::uint64_t>;
+    struct Half {
+        std::map<std::string, Numbers> of;  // an address
+        std::size_t size = 0;
+    };
+    struct Stranger {
+        AddressIs is;
+        std::string address;
+    };
+    std::map<AddressIs, Half> halves_{{AddressIs::unknown, {}}, {AddressIs::known, {}}};
+    std::map<std::uint64_t, Stranger> all_;
+};
 
 }  // namespace vfmgr::http

@@ -109,6 +109,24 @@ TEST(Crowd, AuthenticatedConnectionsSurviveAFloodOfSilentOnes) {
     for (auto& one : waiting) EXPECT_NE(one->everything().find("HTTP/1.1 204"), std::string::npos);
 }
 
+// An orchestrator that opens many connections at once has the most of all that are strangers.
+TEST(Crowd, AFloodFromElsewhereCutsNoKnownHostWhileItConnects) {
+    Limits limits;
+    limits.connections_max = 16;
+    Crowd const crowd(limits);
+    crowd.expect_served("orchestrator");
+    std::vector<std::unique_ptr<RawTls>> connecting;
+    for (int i = 0; i < 4; ++i) connecting.push_back(std::make_unique<RawTls>(crowd.test.port));
+    std::vector<FileDescriptor> silent;
+    for (std::uint32_t from = 1; from <= 100; ++from)
+        silent.push_back(connected(crowd.test.port, INADDR_LOOPBACK + (from << 8)));
+    crowd.expect_served("orchestrator");
+    for (auto& one : connecting)
+        one->send("GET / HTTP/1.1\r\nHost: a\r\nX-Who: orchestrator\r\nConnection: close\r\n\r\n");
+    for (auto& one : connecting)
+        EXPECT_NE(one->everything().find("HTTP/1.1 200"), std::string::npos);
+}
+
 // Those that finish the handshake, and then send their request octet by octet.
 TEST(Crowd, SlowConnectionsLockNobodyOut) {
     Crowd const crowd;

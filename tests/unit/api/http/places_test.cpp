@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "api/http/listening.hpp"
@@ -14,6 +15,7 @@ namespace {
 // A listener's connections as peers come and stay, decided by find_place().
 struct Door {
     std::vector<Place> taken;
+    std::set<std::string> names{};  // their owner
     std::uint64_t so_far = 0;
     Limits limits{};
 
@@ -22,7 +24,7 @@ struct Door {
         auto const room = find_place(taken, peer, limits);
         if (!room) return false;
         if (*room) std::erase_if(taken, [&](Place const& one) { return one.number == **room; });
-        taken.push_back({peer, so_far++, idle});
+        taken.push_back({*names.insert(peer).first, so_far++, idle});
         EXPECT_LE(taken.size(), limits.connections_max);
         return true;
     }
@@ -107,26 +109,55 @@ TEST(KnownPeers, TheLastKnownAreKept) {
 }
 
 using Ends = std::optional<std::uint64_t>;
+using enum AddressIs;
+
+Strangers strangers_from(std::string_view addresses, AddressIs is = unknown) {
+    Strangers all;
+    std::uint64_t number = 1;
+    for (char const address : addresses) all.add(std::string(1, address), is, number++);
+    return all;
+}
 
 TEST(Strangers, GetInAndTheOldestOfWhoHasTooManyGoes) {
     Limits limits;
-    limits.connections_max = 8;
+    limits.connections_max = 12;
     limits.strangers_per_peer_max = 2;
-    using enum AddressIs;
-    std::vector<Stranger> strangers{{"a", 2}, {"b", 1}, {"a", 3}};
-    EXPECT_EQ(find_stranger_place(strangers, "a", unknown, limits).value(), Ends(2)) << "its share";
-    EXPECT_EQ(find_stranger_place(strangers, "a", known, limits).value(), Ends())
-        << "no limit but all";
-    EXPECT_EQ(find_stranger_place(strangers, "b", unknown, limits).value(), Ends());
-    // Three quarters of eight: the oldest of the address with the most.
-    strangers = {{"a", 5}, {"b", 1}, {"c", 2}, {"a", 3}, {"d", 4}, {"e", 6}};
-    EXPECT_EQ(find_stranger_place(strangers, "f", unknown, limits).value(), Ends(3));
-    EXPECT_EQ(find_stranger_place(strangers, "b", unknown, limits).value(), Ends(3));
-    EXPECT_EQ(find_stranger_place(strangers, "b", known, limits).value(), Ends(3));
-    strangers[3].address = "f";
-    EXPECT_EQ(find_stranger_place(strangers, "g", unknown, limits).value(), Ends(1)) << "of all";
+    auto const few = strangers_from("baa");
+    EXPECT_EQ(few.find_place("a", unknown, limits).value(), Ends(2)) << "its share";
+    EXPECT_EQ(few.find_place("b", unknown, limits).value(), Ends());
+    // Half of twelve: the oldest of the address with the most.
+    auto const full = strangers_from("bcadea");
+    EXPECT_EQ(full.find_place("f", unknown, limits).value(), Ends(3));
+    EXPECT_EQ(full.find_place("b", unknown, limits).value(), Ends(3));
+    EXPECT_EQ(strangers_from("bcadef").find_place("g", unknown, limits).value(), Ends(1))
+        << "of all";
     limits.connections_max = 0;
-    EXPECT_EQ(find_stranger_place({}, "a", unknown, limits).error().problem, Problem::unavailable);
+    EXPECT_EQ(Strangers().find_place("a", unknown, limits).error().problem, Problem::unavailable);
+}
+
+TEST(Strangers, OfKnownAddressesHavePlacesOfTheirOwn) {
+    Limits limits;
+    limits.connections_max = 12;
+    limits.strangers_per_peer_max = 2;
+    auto all = strangers_from("abcdef");
+    EXPECT_EQ(all.find_place("k", known, limits).value(), Ends());
+    for (std::uint64_t number = 7; number < 13; ++number) all.add("k", known, number);
+    EXPECT_EQ(all.find_place("k", known, limits).value(), Ends(7)) << "no limit but all";
+    EXPECT_EQ(all.find_place("l", known, limits).value(), Ends(7));
+    EXPECT_EQ(all.find_place("g", unknown, limits).value(), Ends(1)) << "though k has more";
+}
+
+TEST(Strangers, WhoLeavesMakesRoom) {
+    Limits limits;
+    limits.connections_max = 4;
+    auto all = strangers_from("aab");
+    all.remove(3);
+    EXPECT_EQ(all.find_place("b", unknown, limits).value(), Ends(1));
+    all.remove(1);
+    all.remove(1);
+    EXPECT_EQ(all.find_place("b", unknown, limits).value(), Ends());
+    EXPECT_TRUE(all.contains(2));
+    EXPECT_FALSE(all.contains(1));
 }
 
 TEST(Strangers, AreCountedByTheNetworkThatOneHostMayHave) {
