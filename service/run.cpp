@@ -62,16 +62,17 @@ struct Answerers {
     interop::InteropResponder& interop;
     HostChecks& checks;
     FirmwareQuery& firmware;
+    TrafficQuery& traffic;
     TokenUses const& token_uses;
     EventStreams const& events;
     Metrics const& metrics;
 };
 
 std::vector<Route> all_routes(Answerers const& answerers, Clock& clock) {
-    auto& [engine, interop, checks, firmware, token_uses, events, metrics] = answerers;
+    auto& [engine, interop, checks, firmware, traffic, token_uses, events, metrics] = answerers;
     std::vector<Route> all;
     for (auto& routes :
-         {root_routes(), document_routes(), host_routes(checks), pf_routes(engine),
+         {root_routes(), document_routes(), host_routes(checks, traffic), pf_routes(engine),
           firmware_routes(engine, firmware), network_routes(), pool_routes(), tenant_routes(),
           desired_routes(), vm_routes(), rdma_link_routes(engine), attachment_routes(engine),
           interop_routes(interop), operation_routes(engine), event_routes(events),
@@ -321,6 +322,7 @@ Result<void> run(Config const& config, LoadConfig const& load, Kernel& kernel,
     interop::InteropResponder interop(interop_limits, clock, interop_hooks(engine, guests));
     HostChecks host_checks([] { return checks::collect({CheckedMachine::host}); });
     FirmwareQuery firmware([&kernel] { return kernel.read_firmware(std::nullopt); });
+    TrafficQuery traffic([&kernel] { return kernel.read_traffic(std::nullopt); });
     auto const trail = std::make_shared<AuditTrail>(engine.control());
     http::Server server(config.limits, [](std::string const& what) {
         log(Severity::error, "an exception ended a connection", {{"detail", what}});
@@ -332,7 +334,8 @@ Result<void> run(Config const& config, LoadConfig const& load, Kernel& kernel,
     VFMGR_TRY(auto const streams, follow_events(engine, server, config.events));
     auto const answer = router(
         engine,
-        all_routes({engine, interop, host_checks, firmware, token_uses, streams, metrics}, clock),
+        all_routes({engine, interop, host_checks, firmware, traffic, token_uses, streams, metrics},
+                   clock),
         api_gate(rules, engine, trail, token_uses, clock));
     VFMGR_TRY(auto fingerprint, listen_for_api(config, names(), server, answer, clock));
     Reload reload({load, names, rules, server, streams, clock},

@@ -84,6 +84,20 @@ void fields(F& f, V& counters) {
     f.nullable("broadcast", counters.broadcast);
 }
 
+template <class F, Of<VfTraffic> V>
+void fields(F& f, V& traffic) {
+    f.value("index", traffic.index);
+    f.value("counters", traffic.counters);
+}
+
+template <class F, Of<PfTraffic> V>
+void fields(F& f, V& traffic) {
+    f.value("pf", traffic.pf);
+    f.value("read_at", traffic.read_at);
+    f.value("vfs", traffic.vfs);
+    f.nullable("problem", traffic.problem);
+}
+
 template <class F, Of<VfState> V>
 void fields(F& f, V& vf) {
     f.value("index", vf.index);
@@ -114,6 +128,8 @@ void fields(F& f, V& view) {
 }
 
 template struct Json<VfCounters>;
+template struct Json<VfTraffic>;
+template struct Json<PfTraffic>;
 template struct Json<VfState>;
 template struct Json<VfView>;
 

@@ -133,6 +133,21 @@ struct VfCounters {
     bool operator==(VfCounters const&) const = default;
 };
 
+// The counters of the VF with this number.
+struct VfTraffic {
+    std::uint16_t index = 0;
+    VfCounters counters;
+    bool operator==(VfTraffic const&) const = default;
+};
+// Traffic through a PF's VFs. Rates are differences between two of them.
+struct PfTraffic {
+    PciAddress pf;
+    Time read_at{};
+    std::vector<VfTraffic> vfs;    // by index; without those that no driver counts for
+    std::optional<Error> problem;  // why they could not be read
+    bool operator==(PfTraffic const&) const = default;
+};
+
 // Why a VF may not be attached, and what it is waiting for.
 struct VfQuarantine {
     std::string reason;
@@ -155,6 +170,8 @@ struct VfView {
 };
 
 extern template struct Json<VfCounters>;
+extern template struct Json<VfTraffic>;
+extern template struct Json<PfTraffic>;
 extern template struct Json<VfState>;
 extern template struct Json<VfView>;
 

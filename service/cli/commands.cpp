@@ -140,6 +140,7 @@ void add_all(CLI::App& app, Session& session) {
     add_interop_commands(app, session);
     add_operation_commands(app, session);
     add_events_command(app, session);
+    add_top_command(app, session);
     add_tenant_commands(app, session);
     add_token_commands(app, session);
     add_context_commands(app, session);

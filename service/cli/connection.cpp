@@ -242,6 +242,7 @@ template Result<ItemList<Pool>> value_of(http::Response const&);
 template Result<ItemList<Reservation>> value_of(http::Response const&);
 template Result<ItemList<Tenant>> value_of(http::Response const&);
 template Result<ItemList<Operation>> value_of(http::Response const&);
+template Result<ItemList<PfTraffic>> value_of(http::Response const&);
 template Result<ItemList<PfView>> value_of(http::Response const&);
 template Result<ItemList<RdmaLink>> value_of(http::Response const&);
 template Result<ItemList<RdmaName>> value_of(http::Response const&);

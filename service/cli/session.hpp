@@ -68,6 +68,7 @@ void add_attachment_commands(CLI::App& app, Session& session);
 void add_interop_commands(CLI::App& app, Session& session);
 void add_operation_commands(CLI::App& app, Session& session);
 void add_events_command(CLI::App& app, Session& session);
+void add_top_command(CLI::App& app, Session& session);
 void add_context_commands(CLI::App& app, Session& session);
 void add_audit_command(CLI::App& app, Session& session);
 void add_token_commands(CLI::App& app, Session& session);

@@ -17,7 +17,7 @@ namespace vfmgr {
 [[nodiscard]] std::vector<Route> root_routes();
 [[nodiscard]] std::vector<Route> document_routes();
 [[nodiscard]] std::vector<Route> metrics_routes(Metrics const& metrics);
-[[nodiscard]] std::vector<Route> host_routes(HostChecks& checks);
+[[nodiscard]] std::vector<Route> host_routes(HostChecks& checks, TrafficQuery& traffic);
 [[nodiscard]] std::vector<Route> pf_routes(Engine& engine);
 [[nodiscard]] std::vector<Route> firmware_routes(Engine& engine, FirmwareQuery& query);
 [[nodiscard]] std::vector<Route> network_routes();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports whether this host is ready to attach VFs, and the facts behind the verdict.
+// Reports whether this host is ready to attach VFs, the facts behind the verdict, and what goes
+// through its VFs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,6 +37,15 @@ Result<http::Response> list_rdma(Call const& call, Facts const& facts) {
                        [](RdmaName const& name) { return std::optional(name); });
 }
 
+// By PCI address: workers list PFs in that order.
+Result<http::Response> list_traffic(Call const& call, TrafficQuery::Shared const& traffic) {
+    if (!*traffic) return fail(traffic->error());
+    VFMGR_TRY(auto const pf, pf_filter(call));
+    return page_of_all(call, **traffic, &PfTraffic::pf, [&](PfTraffic const& of) {
+        return !pf || *pf == of.pf ? std::optional(of) : std::nullopt;
+    });
+}
+
 // The facts that the checks read, without secrets: vfctl doctor --from reaches the same verdicts
 // from them on another machine. For admins only: they name VMs and addresses.
 Result<http::Response> show_bundle(Facts const& facts) {
@@ -44,7 +54,7 @@ Result<http::Response> show_bundle(Facts const& facts) {
 
 }  // namespace
 
-std::vector<Route> host_routes(HostChecks& checks) {
+std::vector<Route> host_routes(HostChecks& checks, TrafficQuery& traffic) {
     auto const on_facts = [&checks](auto answer) {
         return
             [&checks, answer](Call const&, Snapshot const&) { return checks.query().then(answer); };
@@ -56,6 +66,11 @@ std::vector<Route> host_routes(HostChecks& checks) {
              return checks.query().then(std::bind_front(list_rdma, call));
          },
          list_parameters()},
+        {"GET", "/v1/host/traffic", Role::viewer,
+         [&traffic](Call const& call, Snapshot const&) {
+             return traffic.query().then(std::bind_front(list_traffic, call));
+         },
+         list_parameters({"pf"})},
         {"GET", "/v1/host/bundle", Role::admin, on_facts(show_bundle)},
     };
 }

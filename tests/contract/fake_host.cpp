@@ -107,11 +107,24 @@ void fields(F& f, V& moving) {
     f.maybe("total_vfs", moving.total_vfs);
 }
 
+struct Counted {
+    PciAddress pf;
+    std::uint16_t index = 0;
+    VfCounters counters;
+};
+template <class F, Of<Counted> V>
+void fields(F& f, V& counted) {
+    f.value("pf", counted.pf);
+    f.value("index", counted.index);
+    f.value("counters", counted.counters);
+}
+
 struct Happening {
     std::optional<std::string> start_vm, stop_vm, refuse_step;
     std::optional<Libvirt> libvirt;
     std::optional<Holding> hold, release;
     std::optional<Hanging> stuck;
+    std::optional<Counted> traffic;
     std::optional<PciAddress> unstick, take_out;
     std::optional<Moving> put_in;
     std::optional<DetachBehaviour> detach;
@@ -127,6 +140,7 @@ void fields(F& f, V& happening) {
     f.maybe("hold", happening.hold);
     f.maybe("release", happening.release);
     f.maybe("stuck", happening.stuck);
+    f.maybe("traffic", happening.traffic);
     f.maybe("unstick", happening.unstick);
     f.maybe("take_out", happening.take_out);
     f.maybe("put_in", happening.put_in);
@@ -193,6 +207,8 @@ Result<void> FakeHost::happen(std::string_view line) {
     if (what.stop_vm) hypervisor_.stop(*what.stop_vm);
     if (what.hold) kernel_.hold(what.hold->pci, {what.hold->pid, what.hold->comm});
     if (what.release) kernel_.release(what.release->pci, what.release->pid);
+    if (what.traffic)
+        kernel_.count({what.traffic->pf, what.traffic->index}, what.traffic->counters);
     if (what.stuck) set_stuck(kernel_, what.stuck->pf, what.stuck->why);
     if (what.unstick) set_stuck(kernel_, *what.unstick, {});
     if (what.take_out) take_out(kernel_, *what.take_out);
@@ -261,6 +277,14 @@ Result<std::vector<FirmwareCard>> FakeHost::TimedKernel::read_firmware(
                         "let the test take it");
     }
     return host_.kernel_.read_firmware(function);
+}
+
+Result<std::vector<PfTraffic>> FakeHost::TimedKernel::read_traffic(
+    std::optional<PciAddress> const& pf) {
+    auto const now = system_clock().now();
+    VFMGR_TRY(auto all, host_.kernel_.read_traffic(pf));
+    for (auto& traffic : all) traffic.read_at = now;
+    return all;
 }
 
 Result<HypervisorView> FakeHost::TimedHypervisor::observe(HypervisorScope const& scope) {

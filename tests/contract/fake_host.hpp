@@ -40,6 +40,7 @@ class FakeHost final {
     // {"take_out": PF} removes its card; {"put_in": {"pf", "to", "total_vfs"}} inserts the card
     // that the document has at `pf`, with that many VFs, or as many as before
     // {"refuse_step": "reset_vf"}, or "read_firmware", until {"refuse_step": ""}
+    // {"traffic": {"pf", "index", "counters"}}: what the VF's driver has counted so far
     // {"peers": "wrong"}, or another of Peers, until {"peers": "right"}
     [[nodiscard]] Result<void> happen(std::string_view line);
 
@@ -58,6 +59,7 @@ class FakeHost final {
         Result<Observed> perform(KernelStep const& step, Deadline deadline) override;
         Result<std::vector<FirmwareCard>> read_firmware(
             std::optional<PciAddress> const& function) override;
+        Result<std::vector<PfTraffic>> read_traffic(std::optional<PciAddress> const& pf) override;
 
       private:
         FakeHost& host_;

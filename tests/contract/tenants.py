@@ -38,7 +38,7 @@ REQUESTS = {
     "listVfs": ("", None, 200), "listAllVfs": ("", None, 200), "getVf": ("", None, 200),
     "listVfVerifications": ("", None, 200), "listVfHistory": ("", None, 200),
     "liftQuarantine": (DRY, None, 404),
-    "checkHost": ("", None, 200), "listRdmaNames": ("", None, 200),
+    "checkHost": ("", None, 200), "listRdmaNames": ("", None, 200), "listTraffic": ("", None, 200),
     "listFirmware": ("", None, 200), "bundleHost": ("", None, 200),
     "listVms": ("", None, 200), "getVm": ("", None, 200),
     "listAttachments": ("", None, 200),

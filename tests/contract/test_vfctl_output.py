@@ -43,6 +43,7 @@ PRINTS = {"pf list": [], "pf show": ["enp1s0"], "pf set": [PF, "--num-vfs", "4"]
           "attachment set": ["vm1", "--unset", "spoofchk"],
           "attachment certificate": None, "interop open": None, "interop show": None,
           "op list": [], "op show": ["ID"], "op wait": ["ID"], "audit": [], "events": None,
+          "top": ["--interval", "0.2", "--count", "1"],
           "tenant list": [], "tenant show": ["blue"], "tenant set": ["blue", "-f", TENANT],
           "token list": [], "token create": [], "token rotate": None,
           "rdma list": [], "rdma link list": [],
@@ -57,7 +58,7 @@ SHOWN = [command for command, words in PRINTS.items() if words is not None]
 # Its rows have no names that another command accepts.
 NAMELESS = {"token create", "identities show", "identities set"}
 # Each run makes or finds something else.
-CHANGING = {"attach", "reservation make", "audit", "op list", "token create", "token list"}
+CHANGING = {"attach", "reservation make", "audit", "top", "op list", "token create", "token list"}
 
 
 @pytest.fixture(scope="module")

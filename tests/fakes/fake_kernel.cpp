@@ -85,6 +85,26 @@ Result<std::vector<FirmwareCard>> FakeKernel::read_firmware(
     return cards;
 }
 
+Result<std::vector<PfTraffic>> FakeKernel::read_traffic(std::optional<PciAddress> const& pf) {
+    std::lock_guard const lock(mutex_);
+    std::vector<PfTraffic> all;
+    for (auto const& [pci, state] : host_.pfs) {
+        if (pf && *pf != pci) continue;
+        PfTraffic traffic;
+        traffic.pf = pci;
+        for (auto const& vf : state.vfs)
+            if (auto const counted = counters.find({pci, vf.index}); counted != counters.end())
+                traffic.vfs.push_back({vf.index, counted->second});
+        all.push_back(std::move(traffic));
+    }
+    return all;
+}
+
+void FakeKernel::count(VfId const& vf, VfCounters const& now) {
+    std::lock_guard const lock(mutex_);
+    counters[vf] = now;
+}
+
 void FakeKernel::change_firmware(std::function<void(std::vector<FirmwareCard>&)> const& edit) {
     std::lock_guard const lock(mutex_);
     edit(cards_);

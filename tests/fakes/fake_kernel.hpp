@@ -23,6 +23,7 @@ class FakeKernel final : public Kernel {
     Result<Observed> perform(KernelStep const& step, Deadline deadline) override;
     Result<std::vector<FirmwareCard>> read_firmware(
         std::optional<PciAddress> const& function) override;
+    Result<std::vector<PfTraffic>> read_traffic(std::optional<PciAddress> const& pf) override;
 
     // How each PF's driver behaves; igb where none is named.
     std::map<PciAddress, DriverModel> models;
@@ -41,6 +42,8 @@ class FakeKernel final : public Kernel {
     void change(std::function<void(KernelView&)> const& edit);
     // Another program changes the cards' firmware; no card has any before.
     void change_firmware(std::function<void(std::vector<FirmwareCard>&)> const& edit);
+    // Packets went through a VF; its counters become these.
+    void count(VfId const& vf, VfCounters const& now);
     // The host reboots: cards apply what is pending for their next reset.
     void reboot_cards(std::string const& boot_id);
     // A process opens and closes the VFIO group of the function at `pci`.

@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     auto const settings = vfmgr::parse_vf_settings(payload);
     for (auto const& [index, spec] : settings)
         if (spec.vlan && (spec.vlan->id > 0xFFF || spec.vlan->qos > 7)) std::abort();
-    for (std::uint16_t vf = 0; vf < 3; ++vf)
-        if (vfmgr::parse_vf_counters(payload, vf) && !settings.contains(vf)) std::abort();
+    for (auto const& traffic : vfmgr::parse_vf_counters(payload))
+        if (!settings.contains(traffic.index)) std::abort();
     return 0;
 }

@@ -147,8 +147,10 @@ std::optional<VfCounters> counters_of(LinuxKernelRoots const& roots, HostNetdevs
     auto socket = NlSocket::open(NlProtocol::route);
     if (!socket) return std::nullopt;
     auto const soon = std::min(deadline, std::chrono::steady_clock::now() + counters_seconds_max);
-    return read_vf_counters(*socket, netdev->name, netdev->ifindex, vf.index, soon)
-        .value_or(std::nullopt);
+    auto const all = read_vf_counters(*socket, netdev->name, netdev->ifindex, soon);
+    if (!all) return std::nullopt;
+    auto const found = std::ranges::find(*all, vf.index, &VfTraffic::index);
+    return found == all->end() ? std::nullopt : std::optional(found->counters);
 }
 
 }  // namespace

@@ -43,6 +43,10 @@ class Kernel {
     // so it is no part of observe(). A card that can't be read has the reason.
     [[nodiscard]] virtual Result<std::vector<FirmwareCard>> read_firmware(
         std::optional<PciAddress> const& function) = 0;
+    // Reads what went through the VFs of all PFs, or of this one. Not part of observe(): a driver
+    // may ask its firmware for each VF. A PF that can't be read has the reason.
+    [[nodiscard]] virtual Result<std::vector<PfTraffic>> read_traffic(
+        std::optional<PciAddress> const& pf) = 0;
 };
 
 }  // namespace vfmgr

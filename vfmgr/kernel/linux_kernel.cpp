@@ -44,6 +44,21 @@ Result<Switch> switch_of(PciAddress const& pf, Deadline deadline) {
     return eswitch;
 }
 
+// An InfiniBand PF without IPoIB, or one bound to vfio-pci, has no netdev and so no counters.
+PfTraffic traffic_of(LinuxKernelRoots const& roots, NlSocket& socket, HostNetdevs const& host,
+                     PciAddress const& pf, Deadline deadline) {
+    PfTraffic traffic;
+    traffic.pf = pf;
+    traffic.read_at = system_clock().now();
+    auto const* const netdev = pf_netdev(roots, host.netdevs, pf);
+    if (netdev == nullptr) return traffic;
+    if (auto vfs = read_vf_counters(socket, netdev->name, netdev->ifindex, deadline))
+        traffic.vfs = std::move(*vfs);
+    else
+        traffic.problem = vfs.error();
+    return traffic;
+}
+
 template <class T>
 Error const* error_of(Result<T> const& result) {
     return result ? nullptr : &result.error();
@@ -159,6 +174,16 @@ Result<std::vector<FirmwareCard>> LinuxKernel::read_firmware(
     for (auto const& card : cards)
         if (!function || std::ranges::find(card.functions, *function) != card.functions.end())
             all.push_back(read_card(roots_, card, deadline));
+    return all;
+}
+
+Result<std::vector<PfTraffic>> LinuxKernel::read_traffic(std::optional<PciAddress> const& pf) {
+    auto const deadline = std::chrono::steady_clock::now() + observe_seconds_max;
+    VFMGR_TRY(auto const pfs, pfs_in(roots_, pf ? KernelScope(*pf) : KernelScope()));
+    VFMGR_TRY(auto const host, read_host_netdevs(deadline));
+    VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
+    std::vector<PfTraffic> all;
+    for (auto const& each : pfs) all.push_back(traffic_of(roots_, socket, host, each, deadline));
     return all;
 }
 

@@ -26,6 +26,8 @@ class LinuxKernel : public Kernel {
     [[nodiscard]] Result<Observed> perform(KernelStep const& step, Deadline deadline) override;
     [[nodiscard]] Result<std::vector<FirmwareCard>> read_firmware(
         std::optional<PciAddress> const& function) override;
+    [[nodiscard]] Result<std::vector<PfTraffic>> read_traffic(
+        std::optional<PciAddress> const& pf) override;
 
   private:
     [[nodiscard]] Result<Observed> configure(ConfigureVfs const& step, Deadline deadline);

@@ -13,9 +13,16 @@ using namespace std::chrono_literals;
 using Steady = std::chrono::steady_clock;
 
 std::string words_of(WorkerRequest const& request) {
-    if (request.firmware) return "read its card's firmware settings";
-    if (!request.step) return "observe it";
-    return sentence(*request.step);
+    if (request.step) return sentence(*request.step);
+    switch (request.reads) {
+        case WorkerReads::view:
+            return "observe it";
+        case WorkerReads::firmware:
+            return "read its card's firmware settings";
+        case WorkerReads::traffic:
+            return "read its VFs' counters";
+    }
+    return {};
 }
 
 // The kernel holds the PCI subsystem's lock while it makes or removes VFs.
@@ -122,7 +129,7 @@ Result<Observed> RemoteKernel::perform(KernelStep const& step, Deadline deadline
     auto const came = Steady::now();
     await_predecessor(subject_of(step));
     deadline += Steady::now() - came;
-    VFMGR_TRY(auto answer, ask(subject_of(step), {0, step, 0, false}, deadline));
+    VFMGR_TRY(auto answer, ask(subject_of(step), {0, step, 0}, deadline));
     return Observed{std::move(answer.remarks), answer.counters};
 }
 
@@ -187,8 +194,33 @@ Result<std::vector<FirmwareCard>> RemoteKernel::read_firmware(
     return all;
 }
 
+Result<std::vector<PfTraffic>> RemoteKernel::read_traffic(std::optional<PciAddress> const& pf) {
+    VFMGR_TRY(auto const pfs, list_pfs_(pf ? KernelScope(*pf) : KernelScope()));
+    std::vector<std::future<PfTraffic>> reading;
+    for (auto const& each : pfs)
+        reading.push_back(
+            std::async(std::launch::async, [this, each] { return traffic_of(each); }));
+    std::vector<PfTraffic> all;
+    for (auto& one : reading) all.push_back(one.get());
+    return all;
+}
+
+PfTraffic RemoteKernel::traffic_of(PciAddress const& pf) {
+    auto answer =
+        ask(pf, {.step = {}, .reads = WorkerReads::traffic}, Steady::now() + times_.observe);
+    if (answer && answer->traffic) return std::move(*answer->traffic);
+    PfTraffic unread;
+    unread.pf = pf;
+    unread.read_at = system_clock().now();
+    unread.problem = answer ? Error{Problem::not_found, fmt::format("{} is gone", to_string(pf)),
+                                    "vfctl pf list shows the PFs of this host"}
+                            : answer.error();
+    return unread;
+}
+
 FirmwareCard RemoteKernel::read_one(CardFunctions const& card) {
-    auto answer = ask(card.pci, {0, {}, 0, true}, Steady::now() + times_.observe);
+    auto answer =
+        ask(card.pci, {.step = {}, .reads = WorkerReads::firmware}, Steady::now() + times_.observe);
     if (answer && answer->firmware && answer->firmware->size() == 1)
         return std::move(answer->firmware->front());
     FirmwareCard unread;

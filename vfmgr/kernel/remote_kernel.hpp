@@ -47,6 +47,8 @@ class RemoteKernel final : public Kernel {
     [[nodiscard]] Result<Observed> perform(KernelStep const& step, Deadline deadline) override;
     [[nodiscard]] Result<std::vector<FirmwareCard>> read_firmware(
         std::optional<PciAddress> const& function) override;
+    [[nodiscard]] Result<std::vector<PfTraffic>> read_traffic(
+        std::optional<PciAddress> const& pf) override;
 
   private:
     // The request that hangs, and since when.
@@ -69,6 +71,7 @@ class RemoteKernel final : public Kernel {
     [[nodiscard]] Result<WorkerAnswer> ask(KernelSubject const& subject, WorkerRequest request,
                                            Deadline deadline);
     [[nodiscard]] FirmwareCard read_one(CardFunctions const& card);
+    [[nodiscard]] PfTraffic traffic_of(PciAddress const& pf);
     [[nodiscard]] Error give_up(KernelSubject const& subject, Slot& slot, Worker& worker,
                                 Hang hang);
     [[nodiscard]] PfState observe_pf(PciAddress const& pf);

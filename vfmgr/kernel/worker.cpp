@@ -29,7 +29,7 @@ template <class F, Of<WorkerRequest> V>
 void fields(F& f, V& request) {
     f.value("id", request.id);
     f.maybe("step", request.step);
-    f.defaulted("firmware", request.firmware);
+    f.defaulted("reads", request.reads);
     f.value("milliseconds", request.milliseconds);
 }
 
@@ -51,6 +51,7 @@ void fields(F& f, V& answer) {
     f.maybe("firmware", answer.firmware);
     f.value("remarks", answer.remarks);
     f.maybe("counters", answer.counters);
+    f.maybe("traffic", answer.traffic);
 }
 
 std::string to_line(WorkerRequest const& request) {
@@ -231,23 +232,30 @@ void WorkerService::finish_steps() {
     if (!all()) ended_.wait_until(lock, *steps_.rbegin() + step_grace, all);
 }
 
+void WorkerService::read(WorkerReads reads, WorkerAnswer& answer) {
+    auto const* const function = std::get_if<PciAddress>(&subject_);
+    auto const into = [&answer](auto& member, auto read) {
+        if (read)
+            member = std::move(*read);
+        else
+            answer.error = read.error();
+    };
+    if (reads == WorkerReads::view) return into(answer.view, kernel_.observe(subject_));
+    if (function == nullptr) {
+        answer.error = Error{Problem::internal, "the host's network is no PF", ""};
+    } else if (reads == WorkerReads::firmware) {
+        into(answer.firmware, kernel_.read_firmware(*function));
+    } else if (auto traffic = kernel_.read_traffic(*function); !traffic) {
+        answer.error = traffic.error();
+    } else if (!traffic->empty()) {
+        answer.traffic = std::move(traffic->front());
+    }
+}
+
 WorkerAnswer WorkerService::answer(WorkerRequest const& request) {
     WorkerAnswer answer{request.id, {}, {}, {}, {}};
-    if (request.firmware) {
-        auto const* const function = std::get_if<PciAddress>(&subject_);
-        if (!function)
-            answer.error = Error{Problem::internal, "the host's network is not a card", ""};
-        else if (auto cards = kernel_.read_firmware(*function))
-            answer.firmware = std::move(*cards);
-        else
-            answer.error = cards.error();
-        return answer;
-    }
     if (!request.step) {
-        if (auto view = kernel_.observe(subject_))
-            answer.view = std::move(*view);
-        else
-            answer.error = view.error();
+        read(request.reads, answer);
         return answer;
     }
     auto const deadline =

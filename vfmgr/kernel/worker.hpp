@@ -25,11 +25,14 @@ namespace vfmgr {
 // Time for the answer beyond a step's deadline. A worker that takes longer hangs and is killed.
 inline constexpr std::chrono::milliseconds step_grace{3'000};
 
+// view: the worker's subject, observed. firmware: its card's. traffic: its VFs'.
+enum class WorkerReads { view, firmware, traffic };
+
 struct WorkerRequest {
     std::uint64_t id = 0;            // repeated in the answer
-    std::optional<Step> step;        // of the kernel; absent: observe the worker's subject
+    std::optional<Step> step;        // of the kernel; absent: see `reads`
     std::uint64_t milliseconds = 0;  // until the step's deadline
-    bool firmware = false;           // read the firmware of its card instead
+    WorkerReads reads = WorkerReads::view;
     bool operator==(WorkerRequest const&) const = default;
 };
 
@@ -40,6 +43,7 @@ struct WorkerAnswer {
     std::vector<std::string> remarks;  // of a step
     std::optional<std::vector<FirmwareCard>> firmware{};
     std::optional<VfCounters> counters{};  // of a step
+    std::optional<PfTraffic> traffic{};
     bool operator==(WorkerAnswer const&) const = default;
 };
 
@@ -131,6 +135,7 @@ class WorkerService {
     void begin(WorkerRequest request);
     void end(std::optional<Deadline> step);
     [[nodiscard]] WorkerAnswer answer(WorkerRequest const& request);
+    void read(WorkerReads reads, WorkerAnswer& answer);
     void send(WorkerAnswer const& answer);
 
     FileDescriptor const socket_;

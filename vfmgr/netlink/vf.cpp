@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <map>
 
 #include "vfmgr/kernel/quirks.hpp"
 
@@ -264,12 +265,15 @@ VfSettings parse_vf_settings(ByteView payload) {
     return settings;
 }
 
-std::optional<VfCounters> parse_vf_counters(ByteView payload, std::uint16_t vf) {
-    std::optional<VfCounters> counters;
+std::vector<VfTraffic> parse_vf_counters(ByteView payload) {
+    std::map<std::uint16_t, VfCounters> by_index;
     for_each_vf(payload, [&](ifinfomsg const&, std::uint16_t index, Attributes const& info) {
-        if (index == vf) counters = parse_counters(info.nested(IFLA_VF_STATS));
+        if (auto const counters = parse_counters(info.nested(IFLA_VF_STATS)))
+            by_index[index] = *counters;
     });
-    return counters;
+    std::vector<VfTraffic> all;
+    for (auto const& [index, counters] : by_index) all.push_back({index, counters});
+    return all;
 }
 
 Result<VfSettings> read_vf_settings(NlSocket& socket, std::string const& netdev, int ifindex,
@@ -289,9 +293,8 @@ Result<VfSettings> read_vf_settings(NlSocket& socket, std::string const& netdev,
     return VfSettings{};
 }
 
-Result<std::optional<VfCounters>> read_vf_counters(NlSocket& socket, std::string const& netdev,
-                                                   int ifindex, std::uint16_t vf,
-                                                   Deadline deadline) {
+Result<std::vector<VfTraffic>> read_vf_counters(NlSocket& socket, std::string const& netdev,
+                                                int ifindex, Deadline deadline) {
     auto const call = "RTM_GETLINK " + netdev + " VFs with statistics";
     VFMGR_TRY(auto const reply, ask_vfs(socket, call, ifindex, RTEXT_FILTER_VF, deadline));
     if (!reply.ack.ok())
@@ -299,8 +302,8 @@ Result<std::optional<VfCounters>> read_vf_counters(NlSocket& socket, std::string
                                fmt::format("the counters of the VFs of {} can't be read", netdev),
                                "check that the interface still exists: ip -s link"));
     for (auto const& answer : reply.answers)
-        if (answer.type == RTM_NEWLINK) return parse_vf_counters(answer.payload, vf);
-    return std::nullopt;
+        if (answer.type == RTM_NEWLINK) return parse_vf_counters(answer.payload);
+    return std::vector<VfTraffic>{};
 }
 
 VfSpec only(VfSpec const& settings, VfPart part) {

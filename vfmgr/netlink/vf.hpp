@@ -18,13 +18,12 @@ using VfSettings = boost::container::flat_map<std::uint16_t, VfSpec>;  // by ind
 [[nodiscard]] Result<VfSettings> read_vf_settings(NlSocket& socket, std::string const& netdev,
                                                   int ifindex, Deadline deadline);
 
-// Returns the VF's traffic counters; absent where the driver does not count. The kernel reports
-// zeros for a driver that counts nothing (rtnl_fill_vfinfo()), so all zeros mean no counters. A
-// separate request, since a driver may ask its firmware for each VF of the PF.
-[[nodiscard]] Result<std::optional<VfCounters>> read_vf_counters(NlSocket& socket,
-                                                                 std::string const& netdev,
-                                                                 int ifindex, std::uint16_t vf,
-                                                                 Deadline deadline);
+// Returns the VFs' traffic counters by index, without VFs whose driver does not count. The kernel
+// reports zeros for a driver that counts nothing (rtnl_fill_vfinfo()), so all zeros mean no
+// counters. A separate request, since a driver may ask its firmware for each VF of the PF.
+[[nodiscard]] Result<std::vector<VfTraffic>> read_vf_counters(NlSocket& socket,
+                                                              std::string const& netdev,
+                                                              int ifindex, Deadline deadline);
 
 // Parts that need separate messages, in this order: the kernel ignores what follows a node GUID. No
 // part has MSI-X vectors or RoCE.
@@ -46,7 +45,7 @@ struct VfVerdict {
 
 // Parses the payload of RTM_NEWLINK with IFLA_VFINFO_LIST in it.
 [[nodiscard]] VfSettings parse_vf_settings(ByteView payload);
-[[nodiscard]] std::optional<VfCounters> parse_vf_counters(ByteView payload, std::uint16_t vf);
+[[nodiscard]] std::vector<VfTraffic> parse_vf_counters(ByteView payload);
 // The message of set_vfs().
 struct VfMessage {
     NlRequest request;

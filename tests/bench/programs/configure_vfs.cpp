@@ -147,6 +147,9 @@ class TimedKernel : public Kernel {
         std::optional<PciAddress> const& function) override {
         return kernel_.read_firmware(function);
     }
+    Result<std::vector<PfTraffic>> read_traffic(std::optional<PciAddress> const& pf) override {
+        return kernel_.read_traffic(pf);
+    }
     Took took;  // looks, read_back
 
   private:

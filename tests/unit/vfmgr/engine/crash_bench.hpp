@@ -65,6 +65,9 @@ class Watched final : public Kernel, public Hypervisor {
         std::optional<PciAddress> const& function) override {
         return kernel_.read_firmware(function);
     }
+    Result<std::vector<PfTraffic>> read_traffic(std::optional<PciAddress> const& pf) override {
+        return kernel_.read_traffic(pf);
+    }
     Result<void> settle(std::string const& vm, Deadline deadline) override {
         return hypervisor_.settle(vm, deadline);
     }

@@ -59,6 +59,9 @@ class SlowKernel final : public Kernel {
         std::optional<PciAddress> const& function) override {
         return host_.read_firmware(function);
     }
+    Result<std::vector<PfTraffic>> read_traffic(std::optional<PciAddress> const& pf) override {
+        return host_.read_traffic(pf);
+    }
 
     std::chrono::seconds second{1};
 

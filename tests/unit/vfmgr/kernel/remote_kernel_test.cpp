@@ -169,6 +169,21 @@ TEST(RemoteKernel, ReadsTheFirmwareOfACardByItsWorker) {
     EXPECT_EQ(host.kernel->read_firmware(pf1)->at(0).problem->problem, Problem::not_found);
 }
 
+TEST(RemoteKernel, ReadsTheTrafficOfEachPfByItsWorker) {
+    Host host;
+    ASSERT_TRUE(host.kernel->perform(SetNumVfs{pf1, 2}, soon()));
+    VfCounters counters;
+    counters.rx_bytes = 1'500;
+    host.fake.count({pf1, 1}, counters);
+    auto const all = host.kernel->read_traffic(std::nullopt).value();
+    ASSERT_EQ(all.size(), 2U);
+    EXPECT_EQ(all[0].pf, pf0);
+    EXPECT_TRUE(all[0].vfs.empty()) << "its driver counts nothing";
+    EXPECT_EQ(all[1].vfs, (std::vector<VfTraffic>{{1, counters}}));
+    EXPECT_EQ(host.kernel->read_traffic(pf1)->size(), 1U);
+    EXPECT_TRUE(host.kernel->read_traffic(PciAddress{0, 9, 0, 0})->empty());
+}
+
 TEST(RemoteKernel, AWorkerThatHangsMakesItsPfStuckAndNoOther) {
     Host host;
     Gate gate;

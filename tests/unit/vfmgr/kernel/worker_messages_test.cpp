@@ -22,7 +22,9 @@ TEST(WorkerMessages, RequestsComeBackAsTheyWere) {
          {WorkerRequest{1, std::nullopt, 20'000}, WorkerRequest{2, SetNumVfs{pf, 7}, 1},
           WorkerRequest{3, ConfigureVfs{pf, {{2, settings}}, {"mac"}}, 0},
           WorkerRequest{4, AddSoftRdmaLink{{"rxe0", SoftRdmaType::rxe, "bond0"}}, 1},
-          WorkerRequest{5, RemoveSoftRdmaLink{"rxe0", true}, 1}, WorkerRequest{6, {}, 5, true}}) {
+          WorkerRequest{5, RemoveSoftRdmaLink{"rxe0", true}, 1},
+          WorkerRequest{6, {}, 5, WorkerReads::firmware},
+          WorkerRequest{7, {}, 5, WorkerReads::traffic}}) {
         auto const line = to_line(request);
         EXPECT_EQ(line.find('\n'), line.size() - 1);
         EXPECT_EQ(parse_request(without_newline(line)), request) << line;
@@ -63,6 +65,7 @@ TEST(WorkerMessages, AnswersComeBackAsTheyWere) {
         {2, {}, {}, {"remark"}},
         {4, {}, {}, {}, std::vector{card}},
         {5, {}, {}, {}, {}, counters},
+        {6, {}, {}, {}, {}, {}, PfTraffic{pf, Time{std::chrono::seconds(9)}, {{3, counters}}, {}}},
         {3, Error{Problem::vf_in_use, "a", "b", {{"open", "EBUSY", "busy"}}}, {}, {}}};
     for (auto const& answer : answers) {
         auto const line = to_line(answer);

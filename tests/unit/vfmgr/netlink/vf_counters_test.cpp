@@ -35,8 +35,8 @@ Bytes link_with(Bytes const& list) {
     return Bytes().add(header).nest(IFLA_VFINFO_LIST, list);
 }
 
-TEST(ParseVfCounters, ReadsThoseOfTheVf) {
-    // By number, not by position: VF 0 is missing.
+TEST(ParseVfCounters, ReadsThemByTheVfsNumber) {
+    // Not by position: VF 0 is missing, and the order is the driver's.
     auto const link = link_with(Bytes()
                                     .nest(IFLA_VF_INFO, info(5, stats(500)))
                                     .nest(IFLA_VF_INFO, info(2, stats(1ULL << 40))));
@@ -49,9 +49,11 @@ TEST(ParseVfCounters, ReadsThoseOfTheVf) {
     expected.multicast = (1ULL << 40) + 6;
     expected.rx_dropped = (1ULL << 40) + 7;
     expected.tx_dropped = (1ULL << 40) + 8;
-    EXPECT_EQ(parse_vf_counters(link.view(), 2), expected);
-    EXPECT_EQ(parse_vf_counters(link.view(), 5)->rx_packets, 501U);
-    EXPECT_EQ(parse_vf_counters(link.view(), 0), std::nullopt);
+    auto const all = parse_vf_counters(link.view());
+    ASSERT_EQ(all.size(), 2U);
+    EXPECT_EQ(all[0], (VfTraffic{2, expected}));
+    EXPECT_EQ(all[1].index, 5);
+    EXPECT_EQ(all[1].counters.rx_packets, 501U);
 }
 
 // The kernel answers so for a driver without ndo_get_vf_stats: igb, for one.
@@ -60,21 +62,23 @@ TEST(ParseVfCounters, ZerosAllOverAreNone) {
     for (std::uint16_t type = IFLA_VF_STATS_RX_PACKETS; type <= IFLA_VF_STATS_TX_DROPPED; ++type)
         zeros.put<std::uint64_t>(type, 0);
     auto const link = link_with(Bytes().nest(IFLA_VF_INFO, info(2, zeros)));
-    EXPECT_EQ(parse_vf_counters(link.view(), 2), std::nullopt);
+    EXPECT_TRUE(parse_vf_counters(link.view()).empty());
     zeros = Bytes().put<std::uint64_t>(IFLA_VF_STATS_RX_PACKETS, 0);
     zeros.put<std::uint64_t>(IFLA_VF_STATS_TX_DROPPED, 1);
     auto const one = link_with(Bytes().nest(IFLA_VF_INFO, info(2, zeros)));
-    EXPECT_EQ(parse_vf_counters(one.view(), 2)->tx_dropped, 1U);
-    EXPECT_EQ(parse_vf_counters(one.view(), 2)->rx_packets, 0U) << "counted, and none came";
-    EXPECT_EQ(parse_vf_counters(one.view(), 2)->rx_dropped, std::nullopt) << "not told";
+    auto const all = parse_vf_counters(one.view());
+    ASSERT_EQ(all.size(), 1U);
+    EXPECT_EQ(all[0].counters.tx_dropped, 1U);
+    EXPECT_EQ(all[0].counters.rx_packets, 0U) << "counted, and none came";
+    EXPECT_EQ(all[0].counters.rx_dropped, std::nullopt) << "not told";
 }
 
 TEST(ParseVfCounters, WithoutStatisticsThereAreNone) {
     ifla_vf_mac mac{};
     mac.vf = 2;
     auto const link = link_with(Bytes().nest(IFLA_VF_INFO, Bytes().put(IFLA_VF_MAC, mac)));
-    EXPECT_EQ(parse_vf_counters(link.view(), 2), std::nullopt);
-    EXPECT_EQ(parse_vf_counters({}, 2), std::nullopt);
+    EXPECT_TRUE(parse_vf_counters(link.view()).empty());
+    EXPECT_TRUE(parse_vf_counters({}).empty());
 }
 
 using VfCountersOfANetdev = test::Networked;
@@ -84,8 +88,8 @@ TEST_F(VfCountersOfANetdev, WithoutVfsAreNone) {
     auto socket = NlSocket::open(NlProtocol::route).value();
     ASSERT_TRUE(test::make_veth(socket, {"near", "far"}));
     auto const ifindex = get_netdev(socket, "near", test::soon()).value().ifindex;
-    EXPECT_EQ(read_vf_counters(socket, "near", ifindex, 0, test::soon()).value(), std::nullopt);
-    auto const gone = read_vf_counters(socket, "near", 9999, 0, test::soon());
+    EXPECT_EQ(read_vf_counters(socket, "near", ifindex, test::soon()), std::vector<VfTraffic>());
+    auto const gone = read_vf_counters(socket, "near", 9999, test::soon());
     ASSERT_FALSE(gone);
     EXPECT_NE(gone.error().detail.find("near"), std::string::npos) << gone.error().detail;
 }
