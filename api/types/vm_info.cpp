@@ -12,6 +12,14 @@ void fields(F& f, V& hostdev) {
     f.nullable("in_guest", hostdev.in_guest);
 }
 
+template <class F, Of<VmInterface> V>
+void fields(F& f, V& interface) {
+    f.value("mac", interface.mac);
+    f.value("type", interface.type);
+    f.nullable("pci", interface.pci);
+    f.value("standby", interface.standby);
+}
+
 template <class F, Of<VmInfo> V>
 void fields(F& f, V& vm) {
     f.value("uuid", vm.uuid);
@@ -25,6 +33,7 @@ void fields(F& f, V& vm) {
     f.value("free_pcie_ports", vm.free_pcie_ports);
     f.value("live", vm.live);
     f.value("config", vm.config);
+    f.value("interfaces", vm.interfaces);
     f.value("hostdev_networks", vm.hostdev_networks);
 }
 

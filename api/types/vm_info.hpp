@@ -26,6 +26,15 @@ struct VmHostdev {
     bool operator==(VmHostdev const&) const = default;
 };
 
+// An <interface> of a domain's XML.
+struct VmInterface {
+    MacAddress mac;
+    std::string type;               // "network", "bridge", "direct", "hostdev"
+    std::optional<PciAddress> pci;  // the host's device, of a hostdev
+    bool standby = false;           // a VF with its MAC takes its place: teaming of type persistent
+    bool operator==(VmInterface const&) const = default;
+};
+
 struct VmInfo {
     std::string uuid;
     std::string name;
@@ -38,6 +47,7 @@ struct VmInfo {
     std::uint32_t free_pcie_ports = 0;          // root or downstream ports that can take a hot-plug
     std::vector<VmHostdev> live;                // empty when not running
     std::vector<VmHostdev> config;              // empty when transient
+    std::vector<VmInterface> interfaces;        // of live and persistent XML, each once
     std::vector<std::string> hostdev_networks;  // hostdev-mode libvirt networks that it uses
     bool operator==(VmInfo const&) const = default;
 };

@@ -42,5 +42,8 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     for (auto const& guest : domain->guest_addresses) require(!vfmgr::can_place(*domain, guest));
     auto const vm = vfmgr::vm_info(&*domain, &*domain, domain->networks);
     require(vm.live.size() == domain->hostdevs.size() && vm.hostdev_networks == domain->networks);
+    require(vm.interfaces == domain->interfaces);
+    for (auto const& interface : vm.interfaces)
+        require(!interface.pci || vfmgr::find_host_pci(*domain, *interface.pci) != nullptr);
     return 0;
 }

@@ -58,6 +58,18 @@ bool is(pugi::xml_attribute const& attribute, std::string_view value) {
     return std::string_view(attribute.value()) == value;
 }
 
+// libvirt gives each interface a MAC; one without, or with another kind of address, has none to
+// collide with.
+std::optional<VmInterface> read_interface(pugi::xml_node const& device) {
+    auto const mac = MacAddress::parse(device.child("mac").attribute("address").value());
+    if (!mac) return std::nullopt;
+    std::string_view const type = device.attribute("type").value();
+    VmInterface interface{*mac, std::string(type), std::nullopt,
+                          is(device.child("teaming").attribute("type"), "persistent")};
+    if (type == "hostdev") interface.pci = pci_address(device.child("source").child("address"));
+    return interface;
+}
+
 // Three ways to give a domain a host PCI device. libvirt prints a live <interface type='network'>
 // of a hostdev network as type='hostdev' with the VF it chose.
 bool takes_host_pci(pugi::xml_node const& device) {
@@ -190,6 +202,9 @@ Result<void> read_device(pugi::xml_node const& device, DomainXml& domain, Ports&
         domain.has_vsock = true;
         domain.vsock_cid = number(device.child("cid").attribute("address"), 0xffffffff);
     }
+    if (kind == "interface")
+        if (auto interface = read_interface(device))
+            domain.interfaces.push_back(std::move(*interface));
     if (kind == "interface" && is(device.attribute("type"), "network"))
         domain.networks.push_back(device.child("source").attribute("network").value());
     if (takes_host_pci(device)) {
@@ -297,6 +312,10 @@ VmInfo vm_info(DomainXml const* live, DomainXml const* config,
     vm.free_pcie_ports = now.free_ports;
     vm.live = hostdevs(live);
     vm.config = hostdevs(config);
+    vm.interfaces = now.interfaces;
+    for (auto const& interface : lasting.interfaces)
+        if (std::ranges::find(vm.interfaces, interface) == vm.interfaces.end())
+            vm.interfaces.push_back(interface);
     for (auto const& pool : hostdev_networks)
         if (std::ranges::find(now.networks, pool) != now.networks.end() ||
             std::ranges::find(lasting.networks, pool) != lasting.networks.end())

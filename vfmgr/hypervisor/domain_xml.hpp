@@ -39,6 +39,7 @@ struct DomainXml {
     bool has_vsock = false;
     std::optional<std::uint32_t> vsock_cid;  // absent: libvirt chooses it when the domain starts
     std::vector<DomainHostdev> hostdevs;
+    std::vector<VmInterface> interfaces;
     std::vector<std::string> networks;        // libvirt networks its interfaces name; once each
     std::vector<DomainBus> buses;             // by bus
     std::vector<PciAddress> guest_addresses;  // taken in the guest, ascending

@@ -81,6 +81,7 @@ NetdevState state_of(std::vector<Netdev> const& all, Netdev const& netdev) {
         state.parent = parent ? parent->name : "";
     }
     if (auto const pci = PciAddress::parse(netdev.parent_device)) state.pci = *pci;
+    if (state.ethernet) state.mac = netdev.mac;
     return state;
 }
 

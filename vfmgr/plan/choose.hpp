@@ -54,15 +54,18 @@ struct VfChoice {
                                                   PfState const& pf, VfChoice const& choice);
 
 // Returns a locally administered MAC, derived from the host's seed, the VM and the PF: a VM keeps
-// its MAC when it gets a VF again. Tries the next one while a VF or PF of this host has it.
-// Chooses within the host's MAC ranges, if it has any; limit_exceeded when all of them are taken.
+// its MAC when it gets a VF again. Tries the next one while a VF, PF or other netdev of this host
+// or an interface of a VM has it. Chooses within the host's MAC ranges, if it has any;
+// limit_exceeded when all of them are taken.
 [[nodiscard]] Result<MacAddress> choose_mac(HostView const& host, DesiredState const& desired,
                                             VfId const& vf, std::string_view vm_uuid,
                                             std::string_view host_seed);
 
-// Refuses a MAC that another VF, attachment or PF has. Two VFs with one MAC lose frames silently.
+// Refuses a MAC that another VF, attachment, PF or netdev has, or an interface of a VM, unless it
+// is one of this VM's that awaits the VF. Two VFs with one MAC lose frames silently.
 [[nodiscard]] Result<void> check_mac(HostView const& host, DesiredState const& desired,
-                                     VfId const& vf, MacAddress const& mac);
+                                     VfId const& vf, std::string_view vm_uuid,
+                                     MacAddress const& mac);
 
 // Does what choose_mac() does, for the GUID of an InfiniBand VF's node or port: an EUI-64 with the
 // local bit set, which no vendor's GUID has.
@@ -70,8 +73,8 @@ struct VfChoice {
                                        VfId const& vf, std::string_view vm_uuid,
                                        std::string_view host_seed);
 
-// Refuses a GUID that another VF or attachment has: a subnet manager takes two ports with one GUID
-// for one port.
+// Refuses a GUID that another VF, attachment or PF has: a subnet manager takes two ports with one
+// GUID for one port.
 [[nodiscard]] Result<void> check_guid(HostView const& host, DesiredState const& desired,
                                       VfId const& vf, Guid const& guid);
 

@@ -40,14 +40,69 @@ std::string vf_with(HostView const& host, DesiredState const& desired, VfId cons
     return {};
 }
 
-std::string owner_of(HostView const& host, DesiredState const& desired, VfId const& vf,
-                     MacAddress const& mac) {
+std::string pf_or_vf_with(HostView const& host, DesiredState const& desired, VfId const& vf,
+                          MacAddress const& mac) {
     for (auto const& [address, pf] : host.kernel.pfs)
         if (pf.info.mac == mac) return fmt::format("PF {}", display_name(pf.info));
     return vf_with(host, desired, vf, mac);
 }
 
-// `owner` names the PF or VF that has the identity; empty when it is free.
+// An interface of libvirt's that is this VF is no other owner of its MAC, and neither is the entry
+// for a pool in the persistent XML that libvirt took this VF for.
+std::string vm_interface_with(HostView const& host, VfState const* vf, MacAddress const& mac) {
+    for (auto const& [uuid, vm] : host.hypervisor.vms) {
+        auto const has = std::ranges::find(vm.interfaces, mac, &VmInterface::mac);
+        bool const is_vf = std::ranges::any_of(vm.interfaces, [&](VmInterface const& one) {
+            return vf && one.mac == mac && one.pci == vf->pci;
+        });
+        if (has != vm.interfaces.end() && !is_vf)
+            return fmt::format("an interface of VM {} (type {})", vm.name, has->type);
+    }
+    return {};
+}
+
+// The VF's own netdev goes when vfio-pci takes the VF, and VLAN devices on it go with it.
+std::string netdev_with(HostView const& host, VfState const* vf, MacAddress const& mac) {
+    if (!host.kernel.network) return {};
+    auto const& netdevs = host.kernel.network->netdevs;
+    auto const is_vfs = [&](auto const& entry) {
+        return vf && (entry.first == vf->ifname || entry.second.pci == vf->pci);
+    };
+    for (auto const& entry : netdevs) {
+        if (entry.second.mac != mac || is_vfs(entry)) continue;
+        auto const parent = netdevs.find(entry.second.parent.value_or(""));
+        if (parent == netdevs.end() || !is_vfs(*parent))
+            return fmt::format("network device {}", entry.first);
+    }
+    return {};
+}
+
+std::string owner_of(HostView const& host, DesiredState const& desired, VfId const& vf,
+                     MacAddress const& mac) {
+    auto owner = pf_or_vf_with(host, desired, vf, mac);
+    auto const* const state = find_vf(host, vf);
+    if (owner.empty()) owner = vm_interface_with(host, state, mac);
+    if (owner.empty()) owner = netdev_with(host, state, mac);
+    return owner;
+}
+
+// The VM has an interface that a VF with the same MAC is to take the place of: the guest makes one
+// of both (net_failover).
+bool awaits_vf_with(HostView const& host, std::string_view vm_uuid, MacAddress const& mac) {
+    auto const* const vm = find_vm(host, vm_uuid);
+    return vm && std::ranges::any_of(vm->interfaces, [&](VmInterface const& one) {
+               return one.standby && one.mac == mac;
+           });
+}
+
+std::string owner_of(HostView const& host, DesiredState const& desired, VfId const& vf,
+                     Guid const& guid) {
+    for (auto const& [address, pf] : host.kernel.pfs)
+        if (pf.info.identity.guid == guid) return fmt::format("PF {}", display_name(pf.info));
+    return vf_with(host, desired, vf, guid);
+}
+
+// `owner` names what has the identity; empty when it is free.
 Result<void> require_nobodys(std::string const& identity, std::string const& owner) {
     if (owner.empty()) return {};
     auto const remedy = "choose another, or leave it out to get a unique one";
@@ -133,9 +188,12 @@ Result<MacAddress> choose_mac(HostView const& host, DesiredState const& desired,
     return fail(none_left("MAC"));
 }
 
+// Whoever else has the MAC of an interface that awaits the VF collides with that already.
 Result<void> check_mac(HostView const& host, DesiredState const& desired, VfId const& vf,
-                       MacAddress const& mac) {
-    return require_nobodys("MAC " + to_string(mac), owner_of(host, desired, vf, mac));
+                       std::string_view vm_uuid, MacAddress const& mac) {
+    return require_nobodys("MAC " + to_string(mac), awaits_vf_with(host, vm_uuid, mac)
+                                                        ? pf_or_vf_with(host, desired, vf, mac)
+                                                        : owner_of(host, desired, vf, mac));
 }
 
 Result<Guid> choose_guid(HostView const& host, DesiredState const& desired, VfId const& vf,
@@ -148,14 +206,14 @@ Result<Guid> choose_guid(HostView const& host, DesiredState const& desired, VfId
     for (unsigned n = 0; n < tries_max && (size == 0 || n < size); ++n) {
         Guid const guid{size > 0 ? nth_of(ranges, size, start % size + n)
                                  : (identity_hash(vf, vm_uuid, host_seed, n) & ~group) | local};
-        if (vf_with(host, desired, vf, guid).empty()) return guid;
+        if (owner_of(host, desired, vf, guid).empty()) return guid;
     }
     return fail(none_left("GUID"));
 }
 
 Result<void> check_guid(HostView const& host, DesiredState const& desired, VfId const& vf,
                         Guid const& guid) {
-    return require_nobodys("GUID " + to_string(guid), vf_with(host, desired, vf, guid));
+    return require_nobodys("GUID " + to_string(guid), owner_of(host, desired, vf, guid));
 }
 
 namespace {

@@ -22,6 +22,7 @@ void fields(F& f, V& netdev) {
     f.nullable("controller", netdev.controller);
     f.nullable("parent", netdev.parent);
     f.nullable("pci", netdev.pci);
+    f.nullable("mac", netdev.mac);
 }
 
 template <class F, Of<HostNetworkView> V>

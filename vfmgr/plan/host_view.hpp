@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's network devices, as far as software RDMA links need them, and all RDMA devices: a part
-// of HostView. Values; any thread.
+// The host's network devices, as far as software RDMA links and the choice of MACs need them, and
+// all RDMA devices: a part of HostView. Values; any thread.
 #pragma once
 
 #include <map>
@@ -26,6 +26,7 @@ struct NetdevState {
     std::optional<std::string> controller;  // the bond or bridge that it is part of
     std::optional<std::string> parent;      // of a VLAN device; "" when in another namespace
     std::optional<PciAddress> pci;          // of the function it belongs to
+    std::optional<MacAddress> mac{};        // of an Ethernet device
     bool operator==(NetdevState const&) const = default;
 };
 

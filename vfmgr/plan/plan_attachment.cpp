@@ -229,7 +229,8 @@ Result<void> resolve_settings(Ask const& ask, VfState const& vf, Attachment& att
     VFMGR_CHECK(fit_to_network(ask, vf, settings, plan));
     if (ask.pf.info.link_layer == LinkLayer::infiniband)
         return resolve_guids(ask, attachment, host_seed, plan);
-    if (settings.mac) return check_mac(ask.host, ask.desired, attachment.vf, *settings.mac);
+    if (settings.mac)
+        return check_mac(ask.host, ask.desired, attachment.vf, ask.vm.uuid, *settings.mac);
     VFMGR_TRY(settings.mac,
               choose_mac(ask.host, ask.desired, attachment.vf, ask.vm.uuid, host_seed));
     plan.notes.push_back(

@@ -101,7 +101,7 @@ Result<VfSpec> requested_settings(Attachment const& now, VfPatch const& patch) {
 Result<void> settle_mac(AttachRequest const& ask, Attachment const& now, VfSpec& settings,
                         std::string_view host_seed, Plan& plan) {
     if (settings.mac && settings.mac != now.settings.mac)
-        VFMGR_CHECK(check_mac(ask.host, ask.desired, now.vf, *settings.mac));
+        VFMGR_CHECK(check_mac(ask.host, ask.desired, now.vf, now.vm_uuid, *settings.mac));
     if (!settings.mac && !now.spec.settings.mac) settings.mac = now.settings.mac;
     if (!settings.mac) {
         VFMGR_TRY(settings.mac, choose_mac(ask.host, ask.desired, now.vf, now.vm_uuid, host_seed));

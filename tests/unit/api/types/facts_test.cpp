@@ -15,6 +15,7 @@ constexpr char const* vf = R"({"index": 2, "pci": "0000:01:10.4", "driver": "vfi
 constexpr char const* vm = R"({"uuid": "u", "name": "vm1", "state": "shut_off", "persistent": true,
     "autostart": false, "start_id": null, "vsock_cid": null, "has_vsock": false,
     "free_pcie_ports": 0, "live": [], "config": [{"pci": "0000:01:10.4", "alias": null}],
+    "interfaces": [{"mac": "52:54:00:00:00:01", "type": "bridge", "pci": null, "standby": true}],
     "hostdev_networks": ["pool"]})";
 constexpr char const* pf = R"({"pci": "10000:01:00.0", "ifname": "", "driver": "igb",
     "vendor_name": "", "device_name": "", "link_layer": "infiniband", "mac": null, "total_vfs": 7,
@@ -85,6 +86,9 @@ INSTANTIATE_TEST_SUITE_P(
                       "/holders/0/pid", "must be a whole number from -2147483648 to 2147483647"},
         test::Refused{"vm_hostdev", read_vm, vm, R"({"live": [{"pci": "x", "alias": null}]})",
                       "/live/0/pci", "'x' is not a PCI address such as 0000:3b:00.2"},
+        test::Refused{"vm_interface", read_vm, vm,
+                      R"({"interfaces": [{"type": "bridge", "standby": false}]})",
+                      "/interfaces/0/mac", "is required"},
         test::Refused{"vm_pool", read_vm, vm, R"({"hostdev_networks": ["a", 1]})",
                       "/hostdev_networks/1", "must be a string"},
         test::Refused{"pf_layer", read_pf, pf, R"({"link_layer": "IB"})", "/link_layer",

@@ -245,6 +245,39 @@ TEST(PathInGuest, IsUnknownOfPortsWithoutAPlace) {
     EXPECT_EQ(path_in_guest(unplaced, pci("0000:02:00.0")), std::nullopt) << "each below the other";
 }
 
+constexpr char const* teamed_bridge =
+    "<interface type='bridge'><mac address='52:54:00:00:00:01'/><source bridge='br0'/>"
+    "<target dev='vnet3'/><teaming type='persistent'/><alias name='ua-net0'/></interface>";
+
+TEST(DomainXml, InterfacesAndTheirMacs) {
+    auto const vm = parsed(
+        domain(std::string(teamed_bridge) +
+               "<interface type='hostdev'><mac address='52:54:00:00:00:01'/><source>"
+               "<address type='pci' domain='0x0000' bus='0x3b' slot='0x00' function='0x2'/>"
+               "</source><teaming type='transient' persistent='ua-net0'/></interface>"
+               "<interface type='network'><mac address='52:54:00:AB:CD:EF'/></interface>"
+               "<interface type='user'/><interface type='user'><mac address='x'/></interface>" +
+               our_hostdev));
+    EXPECT_THAT(
+        vm.interfaces,
+        ElementsAre(VmInterface{MacAddress{{0x52, 0x54, 0, 0, 0, 1}}, "bridge", {}, true},
+                    VmInterface{MacAddress{{0x52, 0x54, 0, 0, 0, 1}}, "hostdev",
+                                pci("0000:3b:00.2"), false},
+                    VmInterface{MacAddress{{0x52, 0x54, 0, 0xab, 0xcd, 0xef}}, "network", {}}));
+}
+
+TEST(VmInfo, HasTheInterfacesOfBothXmls) {
+    auto const live = parsed(domain(teamed_bridge));
+    auto const both = std::string(teamed_bridge) +
+                      "<interface type='network'><mac address='52:54:00:00:00:02'/></interface>";
+    auto const config = parsed(domain(both));
+    VmInterface const shared{MacAddress{{0x52, 0x54, 0, 0, 0, 1}}, "bridge", {}, true};
+    VmInterface const next{MacAddress{{0x52, 0x54, 0, 0, 0, 2}}, "network", {}};
+    EXPECT_THAT(vm_info(&live, &config, {}).interfaces, ElementsAre(shared, next));
+    EXPECT_THAT(vm_info(&live, nullptr, {}).interfaces, ElementsAre(shared));
+    EXPECT_THAT(vm_info(nullptr, &config, {}).interfaces, ElementsAre(shared, next));
+}
+
 TEST(VmInfo, TellsWhereTheVmSeesItsHostdevs) {
     auto const live =
         parsed(domain(std::string(pcie_root) + root_port(1) + root_port(2) + our_hostdev));

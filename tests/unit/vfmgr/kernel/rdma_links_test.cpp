@@ -61,7 +61,10 @@ TEST_F(HostNetworkTest, ShowsNetdevsAsTheyAre) {
     auto const view = view_host_network(tree.roots(), modules, soon()).value();
     EXPECT_TRUE(view.netdevs.at("lo").loopback);
     EXPECT_FALSE(view.netdevs.at("lo").ethernet);
+    EXPECT_EQ(view.netdevs.at("lo").mac, std::nullopt);
     EXPECT_TRUE(view.netdevs.at("near0").ethernet);
+    EXPECT_TRUE(near.mac);
+    EXPECT_EQ(view.netdevs.at("near0").mac, near.mac);
     EXPECT_TRUE(view.netdevs.at("near0").up);
     EXPECT_FALSE(view.netdevs.at("far0").up);
     EXPECT_EQ(view.netdevs.at("near0").parent, std::nullopt);

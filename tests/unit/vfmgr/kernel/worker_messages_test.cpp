@@ -52,6 +52,7 @@ TEST(WorkerMessages, AnswersComeBackAsTheyWere) {
     auto& network = view.network.emplace();
     network.netdevs["bond0.100"].parent = "bond0";
     network.netdevs["enp1s0v0"].pci = vf.pci;
+    network.netdevs["br0"].mac = MacAddress{{0x52, 0x54, 0, 0, 0, 1}};
     network.rdma["rxe0"].type = SoftRdmaType::rxe;
     network.rdma["rxe0"].users = {{812, "rping \"x\"\n", "CM id"}, {{}, "nvme_rdma", "context"}};
     network.rdma["rxe0"].users_unknown = "EPERM";
