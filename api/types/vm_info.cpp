@@ -37,6 +37,7 @@ void fields(F& f, V& vm) {
     f.value("hostdev_networks", vm.hostdev_networks);
 }
 
+template struct Json<VmInterface>;
 template struct Json<VmInfo>;
 
 }  // namespace vfmgr

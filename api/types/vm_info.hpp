@@ -52,6 +52,7 @@ struct VmInfo {
     bool operator==(VmInfo const&) const = default;
 };
 
+extern template struct Json<VmInterface>;
 extern template struct Json<VmInfo>;
 
 }  // namespace vfmgr

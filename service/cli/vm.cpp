@@ -56,6 +56,13 @@ Table foreign_table(VmInfo const& vm) {
     return table;
 }
 
+Table vm_interface_table(VmInfo const& vm) {
+    Table table{{"MAC", "TYPE", "PCI", "STANDBY OF A VF"}, {}};
+    for (auto const& each : vm.interfaces)
+        table.rows.push_back({cell(each.mac), cell(each.type), cell(each.pci), cell(each.standby)});
+    return table;
+}
+
 std::string vm_page(VmInfo const& vm, std::vector<Attachment> const& attachments,
                     Options const& options) {
     auto out = facts({{"VM", cell(vm.name)},
@@ -68,7 +75,8 @@ std::string vm_page(VmInfo const& vm, std::vector<Attachment> const& attachments
                       {"free PCIe ports", cell(vm.free_pcie_ports)},
                       {"hostdev networks", cell(vm.hostdev_networks)}});
     out += section("VFs", attached_table(attachments), options);
-    return out + section("host devices that are not vfmgr's", foreign_table(vm), options);
+    out += section("host devices that are not vfmgr's", foreign_table(vm), options);
+    return out + section("network interfaces from libvirt", vm_interface_table(vm), options);
 }
 
 Result<void> list_vms(Options const& options) {

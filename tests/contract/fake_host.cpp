@@ -45,6 +45,7 @@ struct HostVm {
     bool runs = true;
     bool vsock = true;
     std::uint32_t free_pcie_ports = 2;
+    std::vector<VmInterface> interfaces;
 };
 template <class F, Of<HostVm> V>
 void fields(F& f, V& vm) {
@@ -53,6 +54,7 @@ void fields(F& f, V& vm) {
     f.defaulted("runs", vm.runs);
     f.defaulted("vsock", vm.vsock);
     f.defaulted("free_pcie_ports", vm.free_pcie_ports);
+    f.defaulted("interfaces", vm.interfaces);
 }
 
 struct HostDocument {
@@ -192,6 +194,7 @@ Result<void> FakeHost::load(nlohmann::json const& document) {
         auto vm = make_vm(one.name, one.uuid);
         vm.has_vsock = one.vsock;
         vm.free_pcie_ports = one.free_pcie_ports;
+        vm.interfaces = one.interfaces;
         vm.state = VmState::shut_off;
         vm.start_id.reset();
         vm.vsock_cid.reset();

@@ -22,7 +22,8 @@ enum class Peers { right, wrong, silent, refused, hanging, broken };
 
 // {"pfs": [{"model": "igb", "pci": "0000:01:00.0", "ifname": "enp1s0", "total_vfs": 7,
 //           "rdma_device": "mlx5_0"}],                 // model, pci and ifname are required
-//  "vms": [{"name": "vm1", "uuid": "1111…", "runs": true, "vsock": true, "free_pcie_ports": 2}],
+//  "vms": [{"name": "vm1", "uuid": "1111…", "runs": true, "vsock": true, "free_pcie_ports": 2,
+//           "interfaces": [as GET /v1/vms shows them]}],
 //  "firmware": [a card as GET /v1/host/firmware shows it, without pending, in_use and tries],
 //  "network": {"netdevs": {…}, "rdma": {…}, …},        // as in the store of views
 //  "gids": ["192.168.100.1"],                          // addresses of the process's RDMA device

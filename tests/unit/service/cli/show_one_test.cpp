@@ -89,6 +89,8 @@ TEST(VfctlVmShow, HasItsVfsAndWhatIsNotOurs) {
     vm.vsock_cid = 3;
     vm.live = {{pci("0000:01:10.4"), "ua-vfmgr-3f9c2b1d"}, {pci("0000:05:00.0"), "hostdev0"}};
     vm.config = {{pci("0000:01:10.4"), "ua-vfmgr-3f9c2b1d"}, {pci("0000:06:00.0"), {}}};
+    vm.interfaces = {{MacAddress{{0x52, 0x54, 0, 0, 0, 1}}, "bridge", {}},
+                     {MacAddress{{0x52, 0x54, 0, 0, 0, 2}}, "hostdev", pci("0000:05:00.0"), true}};
     api.on("GET /v1/vms", 200, test::list<VmInfo>({vm}));
     api.on("GET /v1/vms/" + uuid, 200, vm);
     auto attached = test::attachment("3f9c2b1d", "db1", uuid);
@@ -100,7 +102,9 @@ TEST(VfctlVmShow, HasItsVfsAndWhatIsNotOurs) {
     for (auto const* const line :
          {"state:             running\n", "CID:               3\n", "0000:01:00.0/2  3f9c2b1d",
           "pass      1970-01-01T00:00:00.000Z\n", "0000:05:00.0  hostdev0  yes         no\n",
-          "0000:06:00.0  -         no          yes\n"})
+          "0000:06:00.0  -         no          yes\n",
+          "52:54:00:00:00:01  bridge   -             no\n",
+          "52:54:00:00:00:02  hostdev  0000:05:00.0  yes\n"})
         EXPECT_THAT(page.out, HasSubstr(line));
     EXPECT_THAT(page.out, Not(HasSubstr("0000:01:10.4  ua-vfmgr")));
     EXPECT_EQ(vfctl(api, {"vm", "show", uuid, "-j"}).out, nlohmann::json(vm).dump() + "\n");
