@@ -111,8 +111,8 @@ class Control {
         return std::move(*result);
     }
 
-    // Calls `ready` now, after every change, and once more as expired at the deadline, until it
-    // returns true. What it changes is published like a task's changes.
+    // Calls `ready` at the end of this turn, after every change, and once more as expired at the
+    // deadline, until it returns true. What it finds is published already, what it changes then.
     void watch(Deadline deadline, std::function<bool(State&, Watch)> ready);
     // The same for a client, in its turn; stops when the client has gone.
     [[nodiscard]] Result<void> watch(Client client, Deadline deadline,

@@ -225,6 +225,28 @@ TEST(Control, PublishesAndWakesOnlyWhenSomethingChanged) {
     control->expire_watches();
 }
 
+// Who is told by a watch reads next, and must find what he was told of.
+TEST(Control, AWatchFindsWhatReadersCanRead) {
+    example::TemporaryFolder const folder;
+    auto const control = start(folder);
+    std::promise<void> queued;
+    control->post([&](Control::State&) { queued.get_future().wait(); });
+    // All that follows is one turn.
+    control->post([](Control::State& state) { state.set_run("a", PendingRun{}); });
+    std::vector<bool> found, readable;
+    auto const ready = [&](Control::State& state, Watch) {
+        found.push_back(state.runs().contains("a"));
+        readable.push_back(control->snapshot().runs->contains("a"));
+        return true;
+    };
+    control->watch(Deadline::max(), ready);
+    EXPECT_TRUE(control->watch({"client", {}}, Deadline::max(), ready));
+    queued.set_value();
+    control->finish_offers();
+    EXPECT_EQ(found, (std::vector{true, true}));
+    EXPECT_EQ(readable, found);
+}
+
 TEST(Control, AWatcherGoesWithItsClient) {
     example::TemporaryFolder const folder;
     auto const control = start(folder);
