@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 
 #include "api/types/json.hpp"
 #include "api/types/text.hpp"
@@ -159,17 +160,62 @@ void fields(F& f, V& pf) {
     f.nullable("pcie_root", pf.pcie_root);
 }
 
+template <class F, Of<FreeVf> V>
+void fields(F& f, V& vf) {
+    f.value("index", vf.index);
+    f.value("settings", vf.settings);
+}
+
+void check(JsonReader& reader, FreeVf const& vf) {
+    if (empty(vf.settings)) reader.complain("settings", "must name a setting at least");
+}
+
 template <class F, Of<PfSpec> V>
 void fields(F& f, V& spec) {
     f.defaulted("mode", spec.mode);
     f.maybe("num_vfs", spec.num_vfs);
     f.maybe("vf_driver", spec.vf_driver);
     f.defaulted("labels", spec.labels);
+    f.defaulted("free_vfs", spec.free_vfs);
 }
 
 std::string display_name(PfInfo const& pf) {
     return pf.ifname.empty() ? to_string(pf.pci) : pf.ifname;
 }
+
+namespace {
+
+// Collects values of which each may be there once.
+template <class T>
+struct Once {
+    JsonReader& reader;
+    std::set<T> seen{};
+
+    void add(std::optional<T> const& value, std::string const& pointer) {
+        if (value && !seen.insert(*value).second)
+            reader.complain(pointer, "is another VF's in this spec");
+    }
+};
+
+void check_free_vfs(JsonReader& reader, PfSpec const& spec) {
+    Once<std::uint16_t> numbers{reader};
+    Once<MacAddress> macs{reader};
+    Once<Guid> node_guids{reader};
+    Once<Guid> port_guids{reader};
+    for (std::size_t i = 0; i < spec.free_vfs.size(); ++i) {
+        auto const& [index, settings] = spec.free_vfs[i];
+        auto const at = fmt::format("free_vfs/{}/", i);
+        numbers.add(index, at + "index");
+        macs.add(settings.mac, at + "settings/mac");
+        node_guids.add(settings.node_guid, at + "settings/node_guid");
+        port_guids.add(settings.port_guid, at + "settings/port_guid");
+        if (spec.num_vfs && index >= *spec.num_vfs)
+            reader.complain(at + "index",
+                            fmt::format("must be below num_vfs, which is {}", *spec.num_vfs));
+    }
+}
+
+}  // namespace
 
 void check(JsonReader& reader, PfSpec const& spec) {
     if (spec.vf_driver && !can_be_a_drivers(*spec.vf_driver))
@@ -181,6 +227,7 @@ void check(JsonReader& reader, PfSpec const& spec) {
         if (!can_be_a_labels(key) || !can_be_a_labels(value))
             reader.complain("labels/" + pointer_token(key),
                             "must be 1 to 63 letters, digits, '-', '_' and '.', and so its value");
+    check_free_vfs(reader, spec);
 }
 
 template struct Json<PfInfo>;

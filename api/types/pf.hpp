@@ -94,12 +94,22 @@ struct PfInfo {
 
 enum class PfMode { observe, manage, enforce };
 
+// Settings that the VF with this number has while no VM has it.
+struct FreeVf {
+    std::uint16_t index = 0;
+    VfSpec settings;
+    bool operator==(FreeVf const&) const = default;
+};
+
 struct PfSpec {
     PfMode mode = PfMode::manage;
     std::optional<std::uint16_t> num_vfs;
     // Driver of free VFs, as in /sys/bus/pci/drivers; absent: none is bound.
     std::optional<std::string> vf_driver{};
     std::map<std::string, std::string> labels{};  // for pools to select by, such as rail=0
+    // By number, each once. An attachment has its own settings, and keeps those that it does not
+    // name.
+    std::vector<FreeVf> free_vfs{};
     bool operator==(PfSpec const&) const = default;
 };
 

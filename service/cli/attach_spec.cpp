@@ -97,21 +97,27 @@ Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments, Attache
     return spec;
 }
 
+Result<NamedSettings> named_settings(AttachArguments const& arguments, std::string const& help) {
+    NamedSettings named;
+    VFMGR_TRY(named.set, settings_of(arguments));
+    for (auto const& name : arguments.unset) {
+        VFMGR_TRY(auto const attribute, parse_choice<VfAttribute>("--unset", name, help));
+        if (!empty(only(named.set, attribute)))
+            return fail(Problem::invalid_request, fmt::format("{} is set and unset at once", name),
+                        help);
+        named.unset.push_back(attribute);
+    }
+    return named;
+}
+
 Result<AttachmentPatch> attachment_patch(AttachArguments const& arguments) {
     constexpr auto help_of_set = "see vfctl attachment set --help";
     AttachmentPatch patch;
-    VFMGR_TRY(patch.settings.set, settings_of(arguments));
-    auto& set = patch.settings.set;
+    VFMGR_TRY(auto named, named_settings(arguments, help_of_set));
+    auto& set = patch.settings.set = std::move(named.set);
     if (set.vlan) patch.settings.vlan = VlanPatch{set.vlan->id, set.vlan->qos, set.vlan->proto};
     set.vlan.reset();
-    for (auto const& name : arguments.unset) {
-        VFMGR_TRY(auto const attribute, parse_choice<VfAttribute>("--unset", name, help_of_set));
-        auto const named = named_by(patch.settings);
-        if (std::ranges::find(named, attribute) != named.end())
-            return fail(Problem::invalid_request, fmt::format("{} is set and unset at once", name),
-                        help_of_set);
-        patch.settings.removed.push_back(attribute);
-    }
+    patch.settings.removed = std::move(named.unset);
     if (!arguments.best_effort.empty()) patch.best_effort = arguments.best_effort;
     if (named_by(patch.settings).empty() && !patch.best_effort)
         return fail(Problem::invalid_request, "there is nothing to set", help_of_set);

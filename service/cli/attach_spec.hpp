@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns the options of `vfctl attach` and `vfctl attachment set` into the API's AttachmentSpec and
-// AttachmentPatch. Pure, any thread.
+// Turns the options of `vfctl attach`, `vfctl attachment set` and `vfctl vf set` into what the API
+// takes. Pure, any thread.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,7 @@ struct AttachArguments {
     std::optional<std::uint32_t> verify_timeout_seconds;
     std::string verify_profile;
     std::optional<std::uint32_t> verify_every_seconds;
-    // Only `vfctl attachment set` has these.
-    std::vector<std::string> unset;
+    std::vector<std::string> unset;  // not of `vfctl attach`, nor is the next
     bool allow_reset = false;
 };
 
@@ -53,6 +52,14 @@ struct AttachedVf {
 // The caller resolves the names of PF and VF.
 [[nodiscard]] Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments,
                                                      AttachedVf const& vf);
+
+// What the options of settings name; refuses a setting that --unset names, too.
+struct NamedSettings {
+    VfSpec set;
+    std::vector<VfAttribute> unset;
+};
+[[nodiscard]] Result<NamedSettings> named_settings(AttachArguments const& arguments,
+                                                   std::string const& help);
 
 // A VLAN without QOS and PROTO has the usual ones, as in iproute2. Refuses a patch of nothing.
 [[nodiscard]] Result<AttachmentPatch> attachment_patch(AttachArguments const& arguments);

@@ -15,6 +15,7 @@
 #include "service/cli/connection.hpp"
 #include "service/cli/progress.hpp"
 #include "service/cli/resolve.hpp"
+#include "service/cli/setting_options.hpp"
 #include "service/cli/show.hpp"
 #include "service/cli/verification_history.hpp"
 
@@ -198,39 +199,6 @@ void add_verbose(CLI::App& command, Session& session) {
     command.add_flag("-v,--verbose", session.options.verbose, "also print every figure");
 }
 
-void add_changeable_settings(CLI::App& command, AttachArguments& arguments) {
-    command.add_option("--mac", arguments.mac, "MAC of the VF (default: a stable one is chosen)");
-    command.add_option("--vlan", arguments.vlan,
-                       "ID[:QOS[:PROTO]], PROTO 802.1q or 802.1ad (default: the network's)");
-    command
-        .add_option("--trust", arguments.trust, "let the VM change its MAC and promiscuous mode")
-        ->check(on_or_off());
-    command.add_option("--spoofchk", arguments.spoofchk, "drop frames with another source MAC")
-        ->check(on_or_off());
-    command.add_option("--link-state", arguments.link_state, "state of the VF's link")
-        ->check(one_of<LinkState>());
-    command.add_option("--query-rss", arguments.query_rss, "let the VM query the PF's RSS setting")
-        ->check(on_or_off());
-    command.add_option("--min-tx-rate", arguments.min_tx_rate_mbps, "guaranteed rate in Mbit/s");
-    command.add_option("--max-tx-rate", arguments.max_tx_rate_mbps,
-                       "highest rate in Mbit/s; 0: no limit");
-    command
-        .add_option("--best-effort", arguments.best_effort, "setting that the driver may refuse")
-        ->check(one_of<VfAttribute>())
-        ->expected(1)
-        ->take_all();
-}
-
-void add_settings(CLI::App& command, AttachArguments& arguments) {
-    add_changeable_settings(command, arguments);
-    command.add_option("--roce", arguments.roce, "RoCE; needs the NIC in switchdev mode")
-        ->check(on_or_off());
-    command.add_option("--node-guid", arguments.node_guid, "node GUID of the VF (InfiniBand)");
-    command.add_option("--port-guid", arguments.port_guid, "port GUID of the VF (InfiniBand)");
-    command.add_option("--msix-vectors", arguments.msix_vectors,
-                       "interrupt vectors of the VF; 0: the driver's default");
-}
-
 void add_proof(CLI::App& command, AttachArguments& arguments, char const* help) {
     command.add_flag("--verify", arguments.verify, help);
     command.add_option("--verify-timeout", arguments.verify_timeout_seconds,
@@ -271,6 +239,7 @@ void add_attach(CLI::App& app, Session& session) {
     command->add_option("--address", arguments.address,
                         "address of the VF in the network (default: the first free one)");
     add_settings(*command, arguments);
+    add_best_effort(*command, arguments);
     command
         ->add_option("--persistence", arguments.persistence,
                      "where: live (running VM only), config (persistent XML only)")
@@ -284,11 +253,8 @@ void add_set(CLI::App& attachment, Session& session) {
         attachment, session, "set", "change settings of an attached VF while its VM has it",
         attachment_or_vm, set_attachment, AttachArguments{});
     add_changeable_settings(*command, arguments);
-    command
-        ->add_option("--unset", arguments.unset, "setting that returns to what the VF had before")
-        ->check(one_of<VfAttribute>())
-        ->expected(1)
-        ->take_all();
+    add_best_effort(*command, arguments);
+    add_unset(*command, arguments, "setting that returns to what the VF had before");
     command->add_flag("--allow-reset", arguments.allow_reset, "the VM may lose its link by it");
     add_proof(*command, arguments, "change it back unless the VM proves RDMA over the VF");
 }

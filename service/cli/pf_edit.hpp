@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Edits a PF's spec for `vfctl pf set`: only what is named changes. Pure, any thread.
+// Edits a PF's spec for `vfctl pf set` and `vfctl vf set`: only what is named changes. Pure, any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <string>
 
 #include "api/types/pf.hpp"
+#include "service/cli/attach_spec.hpp"
 
 namespace vfmgr {
 
@@ -19,5 +21,7 @@ struct PfEdit {
 };
 
 [[nodiscard]] PfSpec edit(PfSpec spec, PfEdit const& desired);
+// Edits the settings that a VF has while no VM has it.
+[[nodiscard]] PfSpec edit(PfSpec spec, std::uint16_t vf, NamedSettings const& settings);
 
 }  // namespace vfmgr

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
+#include "api/types/json.hpp"
 #include "service/cli/add_command.hpp"
 #include "service/cli/connection.hpp"
+#include "service/cli/edit_until_written.hpp"
+#include "service/cli/pf_edit.hpp"
 #include "service/cli/progress.hpp"
 #include "service/cli/resolve.hpp"
+#include "service/cli/setting_options.hpp"
 #include "service/cli/show.hpp"
 #include "service/cli/verification_history.hpp"
 
@@ -98,14 +104,18 @@ std::string vf_page(VfId const& id, VfPage const& page, Options const& options) 
     return out + section("latest events", history_table(page.events), options);
 }
 
-Result<void> show_vf(Options const& options, VfName const& name) {
-    VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const id, resolve_vf(connection, name));
+Result<void> print_vf(Connection const& connection, Options const& options, VfId const& id) {
     VFMGR_TRY(auto const response, connection.send({.path = path_of(id)}));
     if (is_document(options.format)) return print_document(response, options);
     VFMGR_TRY(auto const vf, value_of<VfView>(response));
     VFMGR_TRY(auto const page, page_of(connection, id, vf));
     return print(vf_table({vf}, {page.pf}), vf_page(id, page, options), response.body, options);
+}
+
+Result<void> show_vf(Options const& options, VfName const& name) {
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const id, resolve_vf(connection, name));
+    return print_vf(connection, options, id);
 }
 
 Result<void> lift_quarantine(Options const& options, VfName const& name) {
@@ -129,25 +139,70 @@ Result<void> history_of_vf(Options const& options, VfName const& name) {
                              history_table);
 }
 
+struct SetArguments {
+    VfName vf;
+    AttachArguments settings;
+};
+
+Result<std::string> edited_spec(Found const& found, VfId const& vf, NamedSettings const& settings) {
+    VFMGR_TRY(PfSpec spec, from_json_text<PfSpec>(found.body));
+    if (found.revision == "\"0\"") spec.mode = PfMode::manage;
+    return nlohmann::json(edit(std::move(spec), vf.index, settings)).dump();
+}
+
+// The settings are part of the PF's spec.
+Result<void> set_vf(Options const& options, SetArguments const& arguments) {
+    constexpr auto help = "see vfctl vf set --help";
+    VFMGR_TRY(auto const settings, named_settings(arguments.settings, help));
+    if (empty(settings.set) && settings.unset.empty())
+        return fail(Problem::invalid_request, "there is nothing to set", help);
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(auto const vf, resolve_vf(connection, arguments.vf));
+    VFMGR_TRY(auto const settled,
+              edit_until_written(
+                  connection, options, "/v1/pfs/" + to_string(vf.pf) + "/spec",
+                  [&](Found const& found) { return edited_spec(found, vf, settings); },
+                  vf_table({}, {})));
+    if (settled.shown) return {};
+    print_sentence(settled.done
+                       ? fmt::format("VF {} has its settings", to_string(vf))
+                       : fmt::format("VF {} is already configured like this", to_string(vf)),
+                   options);
+    return print_vf(connection, options, vf);
+}
+
+void add_name(CLI::App& command, VfName& vf) {
+    command.add_option("VF", vf.text, "PF/NUMBER such as enp1s0/3, or the PF with NUMBER after it")
+        ->required();
+    command.add_option("NUMBER", vf.index, "number of the VF");
+}
+
 // Adds a command for one VF.
 template <class Run>
 void add_of_vf(CLI::App& parent, Session& session, std::string const& verb, std::string const& help,
                Run run) {
     auto const [command, vf] = add_command(parent, session, verb, help, run, VfName{});
-    command->add_option("VF", vf.text, "PF/NUMBER such as enp1s0/3, or the PF with NUMBER after it")
-        ->required();
-    command->add_option("NUMBER", vf.index, "number of the VF");
+    add_name(*command, vf);
+}
+
+void add_set(CLI::App& parent, Session& session) {
+    auto const [command, arguments] = add_command(
+        parent, session, "set", "set what a VF has while no VM has it", set_vf, SetArguments{});
+    add_name(*command, arguments.vf);
+    add_settings(*command, arguments.settings);
+    add_unset(*command, arguments.settings, "setting that the spec is to leave alone");
 }
 
 }  // namespace
 
 void add_vf_commands(CLI::App& app, Session& session) {
-    auto* const vf = add_group(app, "vf", "show virtual functions, and lift quarantines");
+    auto* const vf = add_group(app, "vf", "show and set virtual functions, and lift quarantines");
     auto const [list_command, pf] = add_command(
         *vf, session, "list", "list the VFs of one PF, or of all", list_vfs, std::string());
     list_command->add_option("PF", pf, "PCI address or netdev");
     add_of_vf(*vf, session, "show", "show one VF: settings, owner, last verification and history",
               show_vf);
+    add_set(*vf, session);
     add_of_vf(*vf, session, "history", "show what happened to a VF, whichever VM had it",
               history_of_vf);
     add_of_vf(*vf, session, "verifications",

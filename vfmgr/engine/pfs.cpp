@@ -11,6 +11,8 @@ namespace {
 std::string spec_sentence(PfSpec const& spec) {
     auto text = fmt::format("mode {}", enum_name(spec.mode));
     if (spec.num_vfs) text += fmt::format(", {} VFs", *spec.num_vfs);
+    if (!spec.free_vfs.empty())
+        text += fmt::format(", settings for {} of them", spec.free_vfs.size());
     if (spec.vf_driver) text += fmt::format(", unused VFs on {}", *spec.vf_driver);
     return text;
 }

@@ -33,6 +33,11 @@ std::string vf_with(HostView const& host, DesiredState const& desired, VfId cons
         if (has(quarantine.attachment.settings, identity) && id != vf)
             return fmt::format("VF {} in quarantine, last attached to {}", to_string(id),
                                quarantine.attachment.vm);
+    for (auto const& [address, pf] : desired.pfs)
+        for (auto const& free : pf.spec.free_vfs)
+            if (has(free.settings, identity) && VfId{address, free.index} != vf)
+                return fmt::format("VF {}, by the spec of its PF",
+                                   to_string(VfId{address, free.index}));
     for (auto const& [address, pf] : host.kernel.pfs)
         for (auto const& other : pf.vfs)
             if (has(other.settings, identity) && VfId{address, other.index} != vf)

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "vfmgr/plan/choose.hpp"
+#include "vfmgr/plan/free_vfs.hpp"
 #include "vfmgr/plan/links.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
 #include "vfmgr/plan/plan.hpp"
@@ -142,6 +143,20 @@ void compare_pf(DesiredPf const& desired_pf, PfState const& pf, HostView const& 
     }
 }
 
+void compare_free(DesiredState const& desired, PfState const& pf, PfSpec const& spec,
+                  std::vector<Drift>& into) {
+    for (auto const& [index, lacking] : lacking_on_free(desired, pf, spec)) {
+        auto const vf = std::ranges::find(pf.vfs, index, &VfState::index);
+        for_each_member([&](VfAttribute attribute, auto member) {
+            if (!(lacking.*member)) return;
+            auto const found = value_text(vf->settings, attribute);
+            into.push_back({pf.info.pci, index, std::string(enum_name(attribute)), found,
+                            fmt::format("VF {}, which is not attached, has {} instead of {}", index,
+                                        found, value_text(lacking, attribute))});
+        });
+    }
+}
+
 std::string text_of(Error const& wrong) {
     return fmt::format("{}: {}", wrong.detail, wrong.remedy);
 }
@@ -153,6 +168,7 @@ void compare_there(PfStanding const& standing, DesiredPf const& desired_pf, PfSt
         into.push_back(of_pf(pci, "driver", driver_name({}),
                              text_of(standing_trouble(standing, pci).value_or(Error{}))));
     compare_pf(desired_pf, pf, host, desired, into);
+    compare_free(desired, pf, desired_pf.spec, into);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "api/types/json.hpp"
+#include "vfmgr/plan/free_vfs.hpp"
 #include "vfmgr/plan/host_view.hpp"
 #include "vfmgr/plan/links.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
@@ -63,6 +64,12 @@ Plan count_steps(PfState const& pf, std::uint16_t count, PfSpec const& spec) {
         plan.blast_radius.push_back(fmt::format("all {} VFs of {} are removed{}", info.num_vfs,
                                                 display_name(info), count ? " and recreated" : ""));
     plan.steps.emplace_back(SetNumVfs{info.pci, count});
+    if (!spec.free_vfs.empty()) {
+        ConfigureVfs configure{info.pci, {}, {}};
+        for (auto const& [index, settings] : spec.free_vfs)
+            configure.changes.push_back({index, settings});
+        plan.steps.emplace_back(std::move(configure));
+    }
     if (!spec.vf_driver || count == 0) return plan;
     BindVfs bind{info.pci, std::vector<std::uint16_t>(count), spec.vf_driver};
     std::iota(bind.vfs.begin(), bind.vfs.end(), std::uint16_t{0});
@@ -87,11 +94,13 @@ Result<Plan> plan_pf(HostView const& host, DesiredState const& desired, PciAddre
                                          display_name(state->info)));
         return plan;
     }
+    VFMGR_CHECK(check_free(host, desired, *state, spec));
     if (spec.num_vfs && *spec.num_vfs != state->info.num_vfs) {
         VFMGR_CHECK(check_count(host, desired, *state, *spec.num_vfs));
         VFMGR_CHECK(require_free_pci(host));
         return count_steps(*state, *spec.num_vfs, spec);
     }
+    configure_free(plan, host, desired, *state, spec);
     if (spec.vf_driver && host.hypervisor.stale)
         plan.notes.push_back(
             fmt::format("VFs keep their drivers: libvirt can't report which are in use: {}",

@@ -10,6 +10,7 @@
 
 #include "vfmgr/plan/choose.hpp"
 #include "vfmgr/plan/drift.hpp"
+#include "vfmgr/plan/free_vfs.hpp"
 #include "vfmgr/plan/host_view.hpp"
 #include "vfmgr/plan/links.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
@@ -87,6 +88,11 @@ struct Devices {
         step.best_effort = attachment.spec.best_effort;
         step.changes.push_back({attachment.vf.index, settings});
     }
+    void set_free(PciAddress const& pf, std::uint16_t index, VfSpec const& settings) {
+        auto& step = configure[{}];
+        step.pf = pf;
+        step.changes.push_back({index, settings});
+    }
     void give_driver(Attachment const& attachment) {
         auto& step = bind[attachment.driver];
         step.pf = attachment.vf.pf;
@@ -151,6 +157,8 @@ void set_up_anew(Plan& plan, PfSpec const& spec, PciAddress const& pf,
         devices.give_driver(attachment);
         std::erase(unused.vfs, attachment.vf.index);
     }
+    for (auto const& [index, settings] : spec.free_vfs)
+        if (std::ranges::count(unused.vfs, index) > 0) devices.set_free(pf, index, settings);
     std::move(devices).append_to(plan);
     if (spec.vf_driver && !unused.vfs.empty()) plan.steps.emplace_back(std::move(unused));
 }
@@ -193,6 +201,7 @@ Result<Plan> plan_repair(HostView const& host, DesiredState const& desired, PciA
         return plan;
     }
     repair_devices(plan, refused, *state, attachments);
+    configure_free(plan, host, desired, *state, spec);
     if (auto bind = bind_unused(host, desired, *state, spec); bind && !host.hypervisor.stale)
         plan.steps.emplace_back(std::move(*bind));
     await_carrier(plan.steps);

@@ -6,11 +6,13 @@ from datetime import datetime
 from vflab.product import Product
 
 STRANGE = "02:00:00:00:00:99"
+FREE_MAC = "02:00:00:00:00:51"
 EVENT_SECONDS = 60
 
 
 def run(lab):
-    lab.expect("named", "over", "thefts named", "returned to its VM", "certified")
+    lab.expect("named", "over", "thefts named", "returned to its VM", "free VF repaired",
+               "certified")
     product = Product(lab)
     product.manage(num_vfs=2)
     vm = lab.vm("victim").wait_ready()
@@ -122,7 +124,25 @@ def enforced(lab, product, vm):
              f"{seconds_between(began, back):.2f} s, proved after "
              f"{seconds_between(began, proved):.2f} s")
     lab.count("returned to its VM")
+    free_vf(lab, product)
     product.detach(attachment)
+
+
+def free_vf(lab, product):
+    """A VF that no VM has gets settings, and in mode enforce gets them back."""
+    def is_set():
+        shown = lab.observe.ip_link_vf(product.pf, 1)
+        return (shown["mac"], shown["vlan"]) == (FREE_MAC, 300)
+    lab.vfctl("vf", "set", f"{product.pf}/1", "--mac", FREE_MAC, "--vlan", "300")
+    lab.check(is_set(), f"ip link's VF 1: {lab.observe.ip_link_vf(product.pf, 1)}")
+    lab.step("somebody takes the VLAN of a VF that no VM has")
+    lab.host.run(f"ip link set {product.pf} vf 1 vlan 0")
+
+    def repaired():
+        events = lab.api("GET", f"/v1/pfs/{product.pci}/vfs/1/history").body["items"]
+        return is_set() and any(one["kind"] == "repaired" for one in events)
+    if lab.host.wait_for("VF 1 to be repaired", repaired, EVENT_SECONDS):
+        lab.count("free VF repaired")
 
 
 def clean_again(lab, product):

@@ -32,6 +32,14 @@ TEST(AllMistakes, OfASpecOfAPf) {
     EXPECT_THAT(mistakes<PfSpec>(R"({"mode": "auto", "num_vfs": -1, "vf_driver": "../x", "vfs": [],
                                      "labels": {"a b": "c"}})"),
                 UnorderedElementsAre("/mode", "/num_vfs", "/vf_driver", "/vfs", "/labels/a b"));
+    EXPECT_THAT(
+        mistakes<PfSpec>(R"({"num_vfs": 2, "free_vfs": [
+            {"index": 0, "settings": {"mac": "02:00:00:00:00:01"}},
+            {"index": 0, "settings": {"mac": "02:00:00:00:00:01"}},
+            {"index": 2, "settings": {"trust": true}}]})"),
+        UnorderedElementsAre("/free_vfs/1/index", "/free_vfs/1/settings/mac", "/free_vfs/2/index"));
+    EXPECT_THAT(mistakes<PfSpec>(R"({"free_vfs": [{"index": 0, "settings": {}}]})"),
+                UnorderedElementsAre("/free_vfs/0/settings"));
 }
 
 TEST(AllMistakes, OfANetwork) {

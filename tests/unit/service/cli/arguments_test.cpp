@@ -127,6 +127,25 @@ TEST(PfEdit, ChangesOnlyWhatIsNamed) {
     EXPECT_EQ(edit(four, {.num_vfs = {}, .mode = PfMode::enforce}), (PfSpec{PfMode::enforce, 4}));
 }
 
+TEST(PfEdit, SettingsOfAFreeVfAreMergedAndTakenAway) {
+    AttachArguments arguments;
+    arguments.mac = "02:00:00:00:00:09";
+    arguments.trust = "on";
+    auto const named = named_settings(arguments, "see --help").value();
+    auto const spec = edit({PfMode::manage, 4}, 2, named);
+    ASSERT_EQ(spec.free_vfs.size(), 1U);
+    EXPECT_EQ(spec.free_vfs[0].index, 2);
+    EXPECT_EQ(spec.free_vfs[0].settings.trust, true);
+    EXPECT_EQ(edit(spec, 2, named), spec);
+    auto const other = edit(spec, 0, named);
+    EXPECT_EQ(other.free_vfs.front().index, 0) << "by number";
+    auto const less = edit(spec, 2, {{}, {VfAttribute::trust}});
+    EXPECT_EQ(less.free_vfs[0].settings.trust, std::nullopt);
+    EXPECT_TRUE(edit(less, 2, {{}, {VfAttribute::mac}}).free_vfs.empty()) << "nothing is left";
+    arguments.unset = {"trust"};
+    EXPECT_NE(refusal(named_settings(arguments, "see --help")), "accepted");
+}
+
 TEST(PfEdit, ADriverOfUnusedVfsIsNamedOrNone) {
     PfSpec const four{PfMode::manage, 4};
     PfEdit expected;

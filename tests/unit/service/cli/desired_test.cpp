@@ -34,8 +34,10 @@ TEST_F(Desired, IsPrintedAsYaml) {
     api.on("GET /v1/desired", 200, DesiredDocument{{{"0000:01:00.0", {}}}, {}, {}, {}, {}});
     auto const yaml = vfctl(api, {"export"});
     EXPECT_EQ(yaml.code, 0) << yaml.err;
-    EXPECT_THAT(yaml.out,
-                HasSubstr("pfs:\n  \"0000:01:00.0\":\n    labels: {}\n    mode: manage\n"));
+    EXPECT_THAT(
+        yaml.out,
+        HasSubstr(
+            "pfs:\n  \"0000:01:00.0\":\n    free_vfs: []\n    labels: {}\n    mode: manage\n"));
     EXPECT_THAT(vfctl(api, {"export", "-j"}).out, HasSubstr(R"({"networks":{},"pfs":{)"));
     EXPECT_THAT(vfctl(api, {"export", "-o", "csv"}).err, HasSubstr("a document, not a table"));
 }

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/cli/setting_options.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "service/cli/choice.hpp"
+
+namespace vfmgr {
+
+void add_changeable_settings(CLI::App& command, AttachArguments& arguments) {
+    command.add_option("--mac", arguments.mac, "MAC of the VF (default: a stable one is chosen)");
+    command.add_option("--vlan", arguments.vlan,
+                       "ID[:QOS[:PROTO]], PROTO 802.1q or 802.1ad (default: the network's)");
+    command
+        .add_option("--trust", arguments.trust, "let the VM change its MAC and promiscuous mode")
+        ->check(on_or_off());
+    command.add_option("--spoofchk", arguments.spoofchk, "drop frames with another source MAC")
+        ->check(on_or_off());
+    command.add_option("--link-state", arguments.link_state, "state of the VF's link")
+        ->check(one_of<LinkState>());
+    command.add_option("--query-rss", arguments.query_rss, "let the VM query the PF's RSS setting")
+        ->check(on_or_off());
+    command.add_option("--min-tx-rate", arguments.min_tx_rate_mbps, "guaranteed rate in Mbit/s");
+    command.add_option("--max-tx-rate", arguments.max_tx_rate_mbps,
+                       "highest rate in Mbit/s; 0: no limit");
+}
+
+void add_settings(CLI::App& command, AttachArguments& arguments) {
+    add_changeable_settings(command, arguments);
+    command.add_option("--roce", arguments.roce, "RoCE; needs the NIC in switchdev mode")
+        ->check(on_or_off());
+    command.add_option("--node-guid", arguments.node_guid, "node GUID of the VF (InfiniBand)");
+    command.add_option("--port-guid", arguments.port_guid, "port GUID of the VF (InfiniBand)");
+    command.add_option("--msix-vectors", arguments.msix_vectors,
+                       "interrupt vectors of the VF; 0: the driver's default");
+}
+
+void add_best_effort(CLI::App& command, AttachArguments& arguments) {
+    command
+        .add_option("--best-effort", arguments.best_effort, "setting that the driver may refuse")
+        ->check(one_of<VfAttribute>())
+        ->expected(1)
+        ->take_all();
+}
+
+void add_unset(CLI::App& command, AttachArguments& arguments, std::string const& help) {
+    command.add_option("--unset", arguments.unset, help)
+        ->check(one_of<VfAttribute>())
+        ->expected(1)
+        ->take_all();
+}
+
+}  // namespace vfmgr

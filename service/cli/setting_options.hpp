@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options that set what a VF has. The arguments outlive the command.
+#pragma once
+
+#include <string>
+
+#include "service/cli/attach_spec.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace vfmgr {
+
+// Those that a running VM's VF can change.
+void add_changeable_settings(CLI::App& command, AttachArguments& arguments);
+// All of them.
+void add_settings(CLI::App& command, AttachArguments& arguments);
+void add_best_effort(CLI::App& command, AttachArguments& arguments);
+void add_unset(CLI::App& command, AttachArguments& arguments, std::string const& help);
+
+}  // namespace vfmgr

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfmgr/plan/free_vfs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "vfmgr/plan/choose.hpp"
+
+namespace vfmgr {
+namespace {
+
+constexpr std::string_view no_vm;
+
+// The VM of one in quarantine may still use it.
+bool some_vm_has(DesiredState const& desired, VfId const& vf) {
+    return desired.quarantine.contains(vf) ||
+           std::ranges::any_of(desired.attachments,
+                               [&](auto const& one) { return one.second.vf == vf; });
+}
+
+}  // namespace
+
+std::vector<VfChange> lacking_on_free(DesiredState const& desired, PfState const& pf,
+                                      PfSpec const& spec) {
+    std::vector<VfChange> all;
+    for (auto const& [index, settings] : spec.free_vfs) {
+        auto const vf = std::ranges::find(pf.vfs, index, &VfState::index);
+        if (vf == pf.vfs.end() || some_vm_has(desired, {pf.info.pci, index})) continue;
+        auto lacking = differing(settings, vf->settings);
+        for_each_member([&](VfAttribute, auto member) {
+            if (!(vf->settings.*member)) (lacking.*member).reset();
+        });
+        if (!empty(lacking)) all.push_back({index, lacking});
+    }
+    std::ranges::sort(all, {}, &VfChange::index);
+    return all;
+}
+
+void configure_free(Plan& plan, HostView const& host, DesiredState const& desired,
+                    PfState const& pf, PfSpec const& spec) {
+    auto lacking = lacking_on_free(desired, pf, spec);
+    if (lacking.empty()) return;
+    if (host.hypervisor.stale) {
+        plan.notes.push_back(
+            fmt::format("VFs keep their settings: libvirt can't report which are in use: {}",
+                        host.hypervisor.stale_reason));
+        return;
+    }
+    auto const uses = vf_uses(host, desired, pf.info.pci);
+    std::erase_if(lacking, [&](VfChange const& change) {
+        auto const use =
+            std::ranges::find(uses, change.index, [](VfUse const& one) { return one.vf.index; });
+        if (use == uses.end()) return false;
+        plan.notes.push_back(
+            fmt::format("VF {} keeps its settings: it is {}", change.index, use->reason));
+        return true;
+    });
+    if (!lacking.empty())
+        plan.steps.emplace_back(ConfigureVfs{pf.info.pci, std::move(lacking), {}});
+}
+
+Result<void> check_free(HostView const& host, DesiredState const& desired, PfState const& pf,
+                        PfSpec const& spec) {
+    auto const count = spec.num_vfs.value_or(static_cast<std::uint16_t>(pf.vfs.size()));
+    for (auto const& [index, settings] : spec.free_vfs) {
+        VfId const vf{pf.info.pci, index};
+        if (index >= count)
+            return fail(Problem::limit_exceeded,
+                        fmt::format("VF {} has settings in the spec, but {} has {} VFs", index,
+                                    display_name(pf.info), count),
+                        "raise num_vfs, or leave that VF out of free_vfs");
+        auto const* const state = find_vf(host, vf);
+        auto const given = state ? differing(settings, state->settings) : settings;
+        if (given.mac) VFMGR_CHECK(check_mac(host, desired, vf, no_vm, *given.mac));
+        for (auto const& guid : {given.node_guid, given.port_guid})
+            if (guid) VFMGR_CHECK(check_guid(host, desired, vf, *guid));
+    }
+    return {};
+}
+
+}  // namespace vfmgr
