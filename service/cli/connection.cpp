@@ -30,6 +30,7 @@
 #include "api/types/vm_info.hpp"
 #include "service/cli/server.hpp"
 #include "service/cli/show.hpp"
+#include "service/cli/yaml.hpp"
 
 namespace vfmgr {
 namespace {
@@ -120,6 +121,11 @@ Result<std::string> read_text(std::string const& file) {
     if (auto text = read_file(file)) return std::move(*text);
     return fail(Problem::invalid_request, fmt::format("can't read {}", file),
                 "name a readable file, or '-' for standard input");
+}
+
+Result<std::string> read_document(std::string const& file) {
+    VFMGR_TRY(auto const text, read_text(file));
+    return json_of_yaml(text);
 }
 
 Result<std::string> read_token(std::string const& file) {

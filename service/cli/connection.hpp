@@ -72,6 +72,8 @@ template <class T>
 
 // Returns the content of a file; "-" is standard input.
 [[nodiscard]] Result<std::string> read_text(std::string const& file);
+// Returns the document that the file has in YAML or JSON, as JSON.
+[[nodiscard]] Result<std::string> read_document(std::string const& file);
 // As read_text(), without leading and trailing blanks.
 [[nodiscard]] Result<std::string> read_token(std::string const& file);
 

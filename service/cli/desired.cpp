@@ -7,7 +7,6 @@
 #include "service/cli/connection.hpp"
 #include "service/cli/progress.hpp"
 #include "service/cli/show.hpp"
-#include "service/cli/yaml.hpp"
 
 namespace vfmgr {
 namespace {
@@ -31,8 +30,7 @@ Result<void> export_desired(Options options) {
 }
 
 Result<ApiRequest> request_of(FileArguments const& arguments) {
-    VFMGR_TRY(auto const text, read_text(arguments.file));
-    VFMGR_TRY(auto body, json_of_yaml(text));
+    VFMGR_TRY(auto body, read_document(arguments.file));
     ApiRequest request{.method = "PUT", .path = desired_path, .body = std::move(body)};
     if (arguments.prune) request.query["prune"] = "true";
     return request;

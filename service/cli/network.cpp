@@ -111,7 +111,7 @@ Result<void> set_network(Options const& options, std::string const& name,
                                [&](Found const& found) { return edited(found, name, desired); },
                                network_table({})));
     } else {
-        VFMGR_TRY(auto whole, read_text(arguments.file));
+        VFMGR_TRY(auto whole, read_document(arguments.file));
         VFMGR_TRY(settled, change(connection, options,
                                   {.method = "PUT", .path = path, .body = std::move(whole)},
                                   network_table({})));
@@ -133,7 +133,7 @@ void add_network_set(CLI::App& network, Session& session) {
     auto* const file =
         command
             ->add_option("-f,--file", arguments.file,
-                         "read the whole network as JSON from FILE; - for standard input")
+                         "read the whole network as YAML or JSON from FILE; - for standard input")
             ->type_name("FILE");
     auto const add = [&, set = command](char const* option, std::string& into, char const* help) {
         return set->add_option(option, into, help)->excludes(file);

@@ -69,7 +69,7 @@ Result<void> set_pf(Options const& options, SetArguments const& arguments) {
                                [&](Found const& found) { return edited_spec(found, arguments); },
                                pf_table({})));
     } else {
-        VFMGR_TRY(auto whole, read_text(arguments.file));
+        VFMGR_TRY(auto whole, read_document(arguments.file));
         VFMGR_TRY(settled, change(connection, options,
                                   {.method = "PUT", .path = spec_path, .body = std::move(whole)},
                                   pf_table({})));
@@ -144,11 +144,12 @@ void add_set(CLI::App& pf, Session& session) {
     auto const [command, arguments] =
         add_command(pf, session, "set", "change the configuration of a PF", set_pf, SetArguments{});
     command->add_option("PF", arguments.pf, "PCI address or netdev")->required();
-    auto* const file = command
-                           ->add_option("-f,--file", arguments.file,
-                                        "read the whole spec as JSON from FILE; - for standard "
-                                        "input")
-                           ->type_name("FILE");
+    auto* const file =
+        command
+            ->add_option("-f,--file", arguments.file,
+                         "read the whole spec as YAML or JSON from FILE; - for standard "
+                         "input")
+            ->type_name("FILE");
     command->add_option("--num-vfs", arguments.num_vfs, "number of VFs")->excludes(file);
     command->add_option("--mode", arguments.mode, "how much is changed")
         ->check(one_of<PfMode>())

@@ -151,7 +151,7 @@ Result<void> set_pool(Options const& options, std::string const& name,
         };
         VFMGR_TRY(settled, edit_until_written(connection, options, path, edited, pool_table({})));
     } else {
-        VFMGR_TRY(auto whole, read_text(arguments.file));
+        VFMGR_TRY(auto whole, read_document(arguments.file));
         VFMGR_TRY(settled, change(connection, options,
                                   {.method = "PUT", .path = path, .body = std::move(whole)},
                                   pool_table({})));
@@ -173,7 +173,7 @@ void add_pool_set(CLI::App& pool, Session& session) {
     auto* const file =
         command
             ->add_option("-f,--file", arguments.file,
-                         "read the whole pool as JSON from FILE; - for standard input")
+                         "read the whole pool as YAML or JSON from FILE; - for standard input")
             ->type_name("FILE");
     auto const add = [file, set = command](char const* option, auto& into, char const* help) {
         return set->add_option(option, into, help)->excludes(file);

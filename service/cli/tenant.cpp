@@ -8,7 +8,6 @@
 #include "service/cli/connection.hpp"
 #include "service/cli/progress.hpp"
 #include "service/cli/show.hpp"
-#include "service/cli/yaml.hpp"
 
 namespace vfmgr {
 namespace {
@@ -43,8 +42,7 @@ Result<void> show_tenant(Options const& options, std::string const& name) {
 }
 
 Result<void> set_tenant(Options const& options, std::string const& name, std::string const& file) {
-    VFMGR_TRY(auto const text, read_text(file));
-    VFMGR_TRY(auto body, json_of_yaml(text));
+    VFMGR_TRY(auto body, read_document(file));
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const settled,
               change(connection, options,

@@ -156,6 +156,22 @@ def test_what_lists_print_is_accepted(daemon):
         assert vfctl(daemon, "attachment", "show", name, "-o", "name").stdout == attachment
 
 
+@pytest.mark.parametrize("form", ["yaml", "json"])
+@pytest.mark.parametrize(("noun", "name"), [("network", "lab"), ("pool", "fast"),
+                                            ("tenant", "blue")])
+def test_a_document_that_is_printed_is_accepted(daemon, tmp_path, noun, name, form):
+    shown = vfctl(daemon, noun, "show", name, "-o", form).stdout
+    (tmp_path / "document").write_text(shown)
+    vfctl(daemon, noun, "set", name, "-f", str(tmp_path / "document"))
+    assert vfctl(daemon, noun, "show", name, "-o", form).stdout == shown
+
+
+def test_the_spec_of_a_pf_is_taken_in_yaml(daemon, tmp_path):
+    (tmp_path / "spec").write_text("mode: manage\nnum_vfs: 4\nlabels: {rail: \"0\"}\n")
+    vfctl(daemon, "pf", "set", PF, "-f", str(tmp_path / "spec"))
+    assert daemon.ask("GET", f"/v1/pfs/{PF}/spec")[1]["labels"] == {"rail": "0"}
+
+
 def test_a_vf_is_attached_by_its_name(daemon):
     for words in (["--vf", "enp1s0/2"], ["--vf", f"{PF}/2"], ["--pf", "enp1s0", "--vf", "2"],
                   ["--pf", "enp1s0", "--vf", f"{PF}/2"]):

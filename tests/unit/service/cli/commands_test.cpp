@@ -186,7 +186,7 @@ TEST(Vfctl, PfSetTakesAWholeFile) {
     auto const ran = vfctl(api, {"pf", "set", "0000:01:00.0", "-f", api.file("spec.json")});
     EXPECT_EQ(ran.code, 0);
     EXPECT_EQ(ran.err, "vfctl: 0000:01:00.0 is already configured like this\n");
-    EXPECT_EQ(api.asked("PUT /v1/pfs/0000:01:00.0/spec").body, R"({"num_vfs": 1})");
+    EXPECT_EQ(api.asked("PUT /v1/pfs/0000:01:00.0/spec").body, R"({"num_vfs":1})");
     EXPECT_EQ(vfctl(api, {"pf", "set", "0000:01:00.0", "-f", api.file("none")}).code, 2);
     EXPECT_EQ(vfctl(api, {"pf", "set", "0000:01:00.0", "-f", "a", "--num-vfs", "1"}).code, 2);
 }
