@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The main scenario: a VF with VLAN and MTU 9000 is attached, proves RDMA, and is detached."""
 
+import json
+
 from vflab.product import Before, Product
 
 MAC = "52:54:00:11:22:33"
 
 
 def run(lab):
-    lab.expect("attached", "RDMA proved", "more proved", "detached", "certified")
+    lab.expect("attached", "RDMA proved", "more proved", "changed", "detached",
+               "certified")
     product, observe = Product(lab), lab.observe
     product.manage(num_vfs=7)
     lab.check_equal(observe.numvfs(product.pf), 7, "VFs in sysfs")
@@ -24,6 +27,7 @@ def run(lab):
     lab.check("192.168.100.10/24" in in_vm and "9000" in in_vm, f"in the VM: {in_vm}")
 
     prove_more(lab, vm)
+    change(lab, product, vm, attachment)
 
     lab.step("and detached")
     _, operation = product.detach(attachment)
@@ -62,6 +66,21 @@ def prove_more(lab, vm):
     lab.check_equal(tests["transfer"]["detail"],
                     f"over RC: {device} has no DC: it is not an mlx5 device", "transport")
     lab.count("more proved", len(names))
+
+
+def change(lab, product, vm, attachment):
+    """Settings change while the VM has the VF, which it keeps and proves RDMA over again."""
+    netdev, hostdevs = vm.netdev(MAC), lab.observe.hostdevs("vm1")
+    changed = json.loads(lab.vfctl("-j", "attachment", "set", "vm1", "--max-tx-rate", "300",
+                                   "--spoofchk", "on", "--verify", "--verify-profile",
+                                   "quick").stdout)
+    shown = lab.observe.ip_link_vf(product.pf, attachment["vf"]["index"])
+    lab.check_equal((shown["max_tx_rate"], shown["spoofchk"], shown["mac"], shown["trust"]),
+                    (300, True, MAC, True), "ip link's rate, spoof check, MAC and trust")
+    lab.check_equal((vm.netdev(MAC), lab.observe.hostdevs("vm1")), (netdev, hostdevs),
+                    "the VM's netdev and devices")
+    if lab.check_equal(changed["verification"]["verdict"], "pass", "the proof of the change"):
+        lab.count("changed")
 
 
 def judge_attached(lab, product, attachment):
