@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "api/types/json.hpp"
@@ -40,7 +41,8 @@ Counter per_second(Counter const& before, Counter const& after, std::chrono::mic
                    std::uint64_t factor = 1) {
     if (!before || !after || *after < *before) return std::nullopt;
     auto const grown = static_cast<double>((*after - *before) * factor);
-    return static_cast<std::uint64_t>(grown * 1e6 / static_cast<double>(passed.count()) + 0.5);
+    return static_cast<std::uint64_t>(
+        std::llround(grown * 1e6 / static_cast<double>(passed.count())));
 }
 
 Counter sum(Counter const& a, Counter const& b) {
