@@ -31,6 +31,7 @@ enum class Peers { right, wrong, silent, refused, hanging, broken };
 // Every member may be absent.
 class FakeHost final {
   public:
+    FakeHost() { kernel_.keeps_steps = hypervisor_.keeps_steps = false; }
     // Returns the document's violations, if it has any.
     [[nodiscard]] Result<void> load(nlohmann::json const& document);
     // Applies one change to the host; the line's only member names it:

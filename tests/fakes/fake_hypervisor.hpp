@@ -28,6 +28,8 @@ class FakeHypervisor final : public Hypervisor {
 
     DetachBehaviour detach = DetachBehaviour::works;
     bool says_when = true;  // false: the view has the time of one never observed
+    // False: steps() and performed() know of none, and no fault comes; for a daemon that runs long.
+    bool keeps_steps = true;
     std::optional<Fault> fail_at;
     std::optional<Fault> die_at;
     std::optional<Error> observe_error;

@@ -62,7 +62,7 @@ Result<Observed> FakeKernel::perform(KernelStep const& step, Deadline) {
     if (on_perform) on_perform(step);
     std::lock_guard const lock(mutex_);
     auto const call = steps_.size();
-    steps_.push_back(step);
+    if (keeps_steps) steps_.push_back(step);
     if (die_at && die_at->call == call) {
         (void)effect(step, die_at->point);
         throw CrashNow{call, die_at->point};

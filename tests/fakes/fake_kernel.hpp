@@ -31,6 +31,8 @@ class FakeKernel final : public Kernel {
     std::map<VfId, VfCounters> counters;
     // driver_override of the functions that have one; no observation shows it.
     std::map<PciAddress, std::string> overrides;
+    // False: steps() and performed() know of none, and no fault comes; for a daemon that runs long.
+    bool keeps_steps = true;
     std::optional<Fault> fail_at;
     std::optional<Fault> die_at;
     std::optional<Error> observe_error;
