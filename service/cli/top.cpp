@@ -22,7 +22,6 @@
 namespace vfmgr {
 namespace {
 
-using namespace std::chrono_literals;
 using Counter = std::optional<std::uint64_t>;
 
 constexpr double interval_seconds_default = 2;

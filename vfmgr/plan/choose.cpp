@@ -37,6 +37,10 @@ VfSpec differing(VfSpec desired, VfSpec const& now) {
     return desired;
 }
 
+VfSpec reported_to_differ(VfSpec const& desired, VfSpec const& now) {
+    return only_members_of(now, differing(desired, now));
+}
+
 bool holds(VfSpec const& desired, VfSpec const& now) {
     bool all = true;
     for_each_member([&](VfAttribute attribute, auto member) {

@@ -23,6 +23,8 @@ namespace vfmgr {
 [[nodiscard]] VfSpec only_members_of(VfSpec const& mask, VfSpec values);
 // Returns the members of `desired` whose value is not the one that `now` reports.
 [[nodiscard]] VfSpec differing(VfSpec desired, VfSpec const& now);
+// The same without those that `now` does not report.
+[[nodiscard]] VfSpec reported_to_differ(VfSpec const& desired, VfSpec const& now);
 // True when no member differs.
 [[nodiscard]] bool holds(VfSpec const& desired, VfSpec const& now);
 

@@ -190,11 +190,10 @@ std::string with_owners(Drift const& drift, std::vector<std::string> const& owne
 }
 
 VfSpec drifted_settings(Attachment const& attachment, VfState const& vf) {
-    auto different = differing(attachment.settings, vf.settings);
+    auto different = reported_to_differ(attachment.settings, vf.settings);
     auto const& may_differ = attachment.spec.best_effort;
     for_each_member([&](VfAttribute attribute, auto member) {
-        if (!(vf.settings.*member) ||
-            std::ranges::find(may_differ, enum_name(attribute)) != may_differ.end())
+        if (std::ranges::find(may_differ, enum_name(attribute)) != may_differ.end())
             (different.*member).reset();
     });
     return different;

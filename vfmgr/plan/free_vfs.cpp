@@ -27,10 +27,7 @@ std::vector<VfChange> lacking_on_free(DesiredState const& desired, PfState const
     for (auto const& [index, settings] : spec.free_vfs) {
         auto const vf = std::ranges::find(pf.vfs, index, &VfState::index);
         if (vf == pf.vfs.end() || some_vm_has(desired, {pf.info.pci, index})) continue;
-        auto lacking = differing(settings, vf->settings);
-        for_each_member([&](VfAttribute, auto member) {
-            if (!(vf->settings.*member)) (lacking.*member).reset();
-        });
+        auto const lacking = reported_to_differ(settings, vf->settings);
         if (!empty(lacking)) all.push_back({index, lacking});
     }
     std::ranges::sort(all, {}, &VfChange::index);
