@@ -19,16 +19,35 @@ bool some_vm_has(DesiredState const& desired, VfId const& vf) {
                                [&](auto const& one) { return one.second.vf == vf; });
 }
 
+// Returns what the spec in force gives this VF: it was written when the spec came into force.
+VfSpec written_before(DesiredState const& desired, VfId const& vf) {
+    auto const managed = desired.pfs.find(vf.pf);
+    if (managed == desired.pfs.end() || managed->second.spec.mode == PfMode::observe) return {};
+    auto const& given = managed->second.spec.free_vfs;
+    auto const entry = std::ranges::find(given, vf.index, &FreeVf::index);
+    return entry == given.end() ? VfSpec{} : entry->settings;
+}
+
+// Returns what the driver reports to differ, and what it does not report and nobody wrote yet.
+VfSpec lacking(VfSpec const& wanted, VfSpec const& now, VfSpec const& written) {
+    auto lacking = differing(wanted, now);
+    for_each_member([&](VfAttribute, auto member) {
+        if (!(now.*member) && written.*member == lacking.*member) (lacking.*member).reset();
+    });
+    return lacking;
+}
+
 }  // namespace
 
 std::vector<VfChange> lacking_on_free(DesiredState const& desired, PfState const& pf,
                                       PfSpec const& spec) {
     std::vector<VfChange> all;
     for (auto const& [index, settings] : spec.free_vfs) {
+        VfId const id{pf.info.pci, index};
         auto const vf = std::ranges::find(pf.vfs, index, &VfState::index);
-        if (vf == pf.vfs.end() || some_vm_has(desired, {pf.info.pci, index})) continue;
-        auto const lacking = reported_to_differ(settings, vf->settings);
-        if (!empty(lacking)) all.push_back({index, lacking});
+        if (vf == pf.vfs.end() || some_vm_has(desired, id)) continue;
+        auto const lacks = lacking(settings, vf->settings, written_before(desired, id));
+        if (!empty(lacks)) all.push_back({index, lacks});
     }
     std::ranges::sort(all, {}, &VfChange::index);
     return all;

@@ -11,8 +11,8 @@
 
 namespace vfmgr {
 
-// What a VF that is neither attached nor in quarantine lacks of its settings, by number. Leaves out
-// settings that the driver does not report.
+// Returns what VFs that are neither attached nor in quarantine lack of their settings, by number. A
+// setting that the driver does not report is lacking until a spec that has it is in force.
 [[nodiscard]] std::vector<VfChange> lacking_on_free(DesiredState const& desired, PfState const& pf,
                                                     PfSpec const& spec);
 

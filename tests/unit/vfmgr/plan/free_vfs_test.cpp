@@ -96,6 +96,23 @@ TEST_F(FreeVfs, AreNotJudgedByWhatTheDriverDoesNotReport) {
     vf_now(3).settings.vlan = with_vlan.vlan;
     EXPECT_THAT(find_drift(view, now), IsEmpty());
     EXPECT_THAT(planned().steps, IsEmpty());
+    EXPECT_THAT(repair(), IsEmpty());
+}
+
+TEST_F(FreeVfs, GetWhatTheDriverDoesNotReportWithTheSpecThatBringsIt) {
+    vf_now(1).settings.mac.reset();
+    vf_now(3).settings.vlan = with_vlan.vlan;
+    Step const once = ConfigureVfs{pf_address, {{1, with_mac}}, {}};
+    now.pfs[pf_address].spec.mode = PfMode::observe;
+    EXPECT_THAT(planned().steps, ElementsAre(once)) << "a PF that is observed gets nothing";
+    now.pfs[pf_address].spec = spec;
+    spec.free_vfs.front().settings.mac = mac(0x52);
+    EXPECT_THAT(
+        planned().steps,
+        ElementsAre(Step(ConfigureVfs{pf_address, {{1, spec.free_vfs.front().settings}}, {}})));
+    now.pfs.clear();
+    spec.free_vfs.front().settings = with_mac;
+    EXPECT_THAT(planned().steps, ElementsAre(once)) << "a PF that nobody has managed yet";
 }
 
 TEST_F(FreeVfs, MustBeThere) {
