@@ -27,7 +27,7 @@ using Counter = std::optional<std::uint64_t>;
 constexpr double interval_seconds_default = 2;
 constexpr double interval_seconds_min = 0.2;  // below it the counters' own delays show
 constexpr double interval_seconds_max = 3600;
-constexpr unsigned lines_besides_rows = 4;  // the sentence, a blank line, headings, the cursor
+constexpr std::size_t lines_besides_rows = 4;  // the sentence, a blank line, headings, the cursor
 constexpr auto clear_screen = "\x1b[H\x1b[2J";
 
 struct TopArguments {
@@ -66,6 +66,10 @@ std::uint64_t traffic(VfRates const& rates) {
     return rates.rx_bits.value_or(0) + rates.tx_bits.value_or(0);
 }
 
+VfId vf_of(TopRow const& row) {
+    return {row.vf.pf, row.vf.vf.index};
+}
+
 std::string mbits(Counter const& bits) {
     return bits ? fmt::format("{:.1f}", static_cast<double>(*bits) / 1e6) : "-";
 }
@@ -84,17 +88,25 @@ class Top {
         std::map<std::string, std::string> filter)
         : connection_(connection), options_(options), filter_(std::move(filter)) {}
 
-    // Ends with an Error, by Ctrl-C, or after `count` updates.
+    // Ends with an Error, by Ctrl-C, or after `count` updates. On a screen it waits for a daemon
+    // that restarts; a script that reads it is told at once.
     Result<void> run(std::chrono::milliseconds interval, std::uint32_t count) {
         Interruption const interruption("\n");
         VFMGR_TRY(auto before, listed<PfTraffic>("/v1/host/traffic", filter_));
-        for (std::uint32_t updates = 0; count == 0 || updates < count; ++updates) {
+        for (std::uint32_t updates = 0; count == 0 || updates < count;) {
             // A time; no event announces its end.
             ::poll(nullptr, 0, static_cast<int>(interval.count()));
-            VFMGR_TRY(auto now, sample());
-            VFMGR_CHECK(show(before, now, updates));
+            auto now = sample();
+            if (!now && on_screen_ && now.error().problem == Problem::unavailable) {
+                write_out(fmt::format("{}{}; trying again\n", clear_screen,
+                                      printable(now.error().detail)),
+                          Shown::text);
+            } else {
+                VFMGR_CHECK(now);
+                VFMGR_CHECK(show(before, *now, updates++));
+                before = std::move(now->traffic);
+            }
             VFMGR_CHECK(flush_output());
-            before = std::move(now.traffic);
         }
         return {};
     }
@@ -119,36 +131,41 @@ class Top {
     [[nodiscard]] Result<void> show(std::vector<PfTraffic> const& before, Sample const& now,
                                     std::uint32_t updates) const {
         auto rows = top_rows(now.vfs, now.attachments, rates_between(before, now.traffic));
+        std::vector<std::string> unread;
         for (auto const& pf : now.traffic)
             if (pf.problem)
-                print_sentence(fmt::format("{}: {}", to_string(pf.pf), pf.problem->detail),
-                               options_);
-        if (options_.format == Format::table && ::isatty(STDOUT_FILENO) == 1) return draw(rows);
+                unread.push_back(fmt::format("{}: {}", to_string(pf.pf), pf.problem->detail));
+        if (on_screen_) return draw(rows, unread);
+        for (auto const& sentence : unread) print_sentence(sentence, options_);
         if (updates > 0 && options_.format == Format::yaml) write_out("---\n", Shown::yaml);
         auto const read_at = now.traffic.empty() ? Time{} : now.traffic.front().read_at;
         return print(top_table(rows), top_document(rows, read_at), options_);
     }
 
-    // Replaces the screen; rows that do not fit are left out.
-    [[nodiscard]] Result<void> draw(std::vector<TopRow>& rows) const {
+    // Replaces the screen; rows that do not fit are left out. `unread`: why PFs can't be read.
+    [[nodiscard]] Result<void> draw(std::vector<TopRow>& rows,
+                                    std::vector<std::string> const& unread) const {
         auto const have =
             std::ranges::count_if(rows, [](TopRow const& row) { return row.vf.vm.has_value(); });
         auto const proved = std::ranges::count(rows, Verdict::pass, &TopRow::verdict);
+        auto const besides = lines_besides_rows + unread.size();
         winsize window{};
-        if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 &&
-            window.ws_row > lines_besides_rows && rows.size() > window.ws_row - lines_besides_rows)
-            rows.erase(rows.begin() + (window.ws_row - lines_besides_rows), rows.end());
+        if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_row > besides &&
+            rows.size() > window.ws_row - besides)
+            rows.resize(window.ws_row - besides);
         VFMGR_TRY(auto const table, with_columns(top_table(rows), options_.columns));
-        write_out(fmt::format("{}{} VFs have a VM, {} of them have passed their verification\n\n",
-                              clear_screen, have, proved) +
-                      as_table(table, options_.no_headers ? Headers::hidden : Headers::shown),
-                  Shown::text);
+        auto text = fmt::format("{}{} VFs have a VM, {} of them have passed their verification\n\n",
+                                clear_screen, have, proved) +
+                    as_table(table, options_.no_headers ? Headers::hidden : Headers::shown);
+        for (auto const& sentence : unread) text += printable(sentence) + "\n";
+        write_out(text, Shown::text);
         return {};
     }
 
     Connection const& connection_;
     Options const& options_;
     std::map<std::string, std::string> filter_;
+    bool on_screen_ = options_.format == Format::table && ::isatty(STDOUT_FILENO) == 1;
 };
 
 Result<void> top(Options const& options, TopArguments const& arguments) {
@@ -198,8 +215,10 @@ std::vector<TopRow> top_rows(std::vector<VfView> const& vfs,
         if (rate != rates.end()) row.rates = rate->second;
         rows.push_back(std::move(row));
     }
-    std::ranges::stable_sort(rows, std::greater{},
-                             [](TopRow const& row) { return traffic(row.rates); });
+    std::ranges::sort(rows, [](TopRow const& a, TopRow const& b) {
+        auto const through_a = traffic(a.rates), through_b = traffic(b.rates);
+        return through_a != through_b ? through_a > through_b : vf_of(a) < vf_of(b);
+    });
     return rows;
 }
 

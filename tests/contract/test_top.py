@@ -2,12 +2,15 @@
 """vfctl top and /v1/host/traffic of the real vfmgrd on fakes, while packets go through a VF."""
 
 import json
+import os
+import pty
+import select
 import subprocess
 import threading
 
 import pytest
 from live_daemon import Daemon
-from vfctl import VFCTL, vfctl
+from vfctl import VFCTL, environment, vfctl
 
 PF, OTHER = "0000:01:00.0", "0000:02:00.0"
 HOST = {"pfs": [{"model": "mlx5", "pci": PF, "ifname": "enp1s0"},
@@ -82,3 +85,27 @@ def test_top_ends_by_ctrl_c_without_an_error(daemon):
 def test_an_interval_that_counters_can_not_tell_is_refused(daemon):
     refused = vfctl(daemon, "top", "--interval", "0", status=2)
     assert "--interval" in refused.stderr
+
+
+def await_text(terminal, text):
+    shown = b""
+    while text.encode() not in shown:
+        assert select.select([terminal], [], [], 60)[0], shown
+        shown += os.read(terminal, 4096)
+
+
+def test_top_on_a_terminal_waits_for_a_daemon_that_restarts(tmp_path):
+    daemon = Daemon(tmp_path, HOST)
+    process, terminal = pty.fork()
+    if process == 0:
+        os.execve(VFCTL, [VFCTL, "--host", f"unix:{daemon.socket}", "top", "--interval", "0.2"],
+                  environment(tmp_path))
+    await_text(terminal, "0 VFs have a VM")
+    daemon.end()
+    await_text(terminal, "; trying again")
+    daemon.start()
+    await_text(terminal, "0 VFs have a VM")
+    os.write(terminal, b"\x03")
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 130
+    os.close(terminal)
+    daemon.end()
