@@ -47,6 +47,18 @@ std::uint64_t milliseconds_until(Deadline deadline) {
     return left.count() > 0 ? static_cast<std::uint64_t>(left.count()) : 0;
 }
 
+// Asks several workers at the same time; the answers are in the order of `all`.
+template <class Asked, class Ask>
+auto at_once(std::vector<Asked> const& all, Ask const& ask) {
+    using Answer = std::invoke_result_t<Ask, Asked const&>;
+    std::vector<std::future<Answer>> asked;
+    for (auto const& each : all)
+        asked.push_back(std::async(std::launch::async, [&ask, &each] { return ask(each); }));
+    std::vector<Answer> answers;
+    for (auto& one : asked) answers.push_back(one.get());
+    return answers;
+}
+
 }  // namespace
 
 RemoteKernel::RemoteKernel(ListPfs list_pfs, ListCards list_cards, WorkerStarter workers,
@@ -186,23 +198,12 @@ Result<std::vector<FirmwareCard>> RemoteKernel::read_firmware(
         std::erase_if(cards, [&](CardFunctions const& card) {
             return std::ranges::find(card.functions, *function) == card.functions.end();
         });
-    std::vector<std::future<FirmwareCard>> reading;
-    for (auto const& card : cards)
-        reading.push_back(std::async(std::launch::async, [this, card] { return read_one(card); }));
-    std::vector<FirmwareCard> all;
-    for (auto& card : reading) all.push_back(card.get());
-    return all;
+    return at_once(cards, [this](CardFunctions const& card) { return read_one(card); });
 }
 
 Result<std::vector<PfTraffic>> RemoteKernel::read_traffic(std::optional<PciAddress> const& pf) {
     VFMGR_TRY(auto const pfs, list_pfs_(pf ? KernelScope(*pf) : KernelScope()));
-    std::vector<std::future<PfTraffic>> reading;
-    for (auto const& each : pfs)
-        reading.push_back(
-            std::async(std::launch::async, [this, each] { return traffic_of(each); }));
-    std::vector<PfTraffic> all;
-    for (auto& one : reading) all.push_back(one.get());
-    return all;
+    return at_once(pfs, [this](PciAddress const& each) { return traffic_of(each); });
 }
 
 PfTraffic RemoteKernel::traffic_of(PciAddress const& pf) {
