@@ -66,14 +66,21 @@ PciPlace place_of(Machine const& machine, PciDevice const& device) {
 }
 
 PciDistance distance(Machine const& machine, PciDevice const& one, PciDevice const& other) {
-    return vfmgr::distance(place_of(machine, one), place_of(machine, other));
+    // Not both as arguments: compilers read those in different orders, and a verdict names the
+    // first fact that was not collected.
+    auto const place = place_of(machine, other);
+    return vfmgr::distance(place_of(machine, one), place);
 }
 
 PciDevice const* nearest_nic(Machine const& machine, PciDevice const& gpu) {
     PciDevice const* nearest = nullptr;
-    for (auto const* nic : rdma_nics(machine))
-        if (!nearest || distance(machine, gpu, *nic) > distance(machine, gpu, *nearest))
-            nearest = nic;
+    std::optional<PciDistance> its_distance;
+    for (auto const* nic : rdma_nics(machine)) {
+        auto const there = distance(machine, gpu, *nic);
+        if (its_distance && !(there > *its_distance)) continue;
+        nearest = nic;
+        its_distance = there;
+    }
     return nearest;
 }
 
