@@ -149,8 +149,8 @@ class Held {
 
 TEST(Control, ClientsTakeTurnsBehindItsOwnWork) {
     example::TemporaryFolder const folder;
-    auto const control = start(folder);
     std::string order;
+    auto const control = start(folder);
     auto const note = [&order](char who) {
         return [&order, who](Control::State&) { order += who; };
     };
@@ -166,10 +166,10 @@ TEST(Control, ClientsTakeTurnsBehindItsOwnWork) {
 
 TEST(Control, AClientsQueueIsBoundedAndOwnWorkIsNeverRefused) {
     example::TemporaryFolder const folder;
-    auto const control = start(folder);
     std::size_t taken = 0;
     std::size_t done = 0;
     auto const count = [&done](Control::State&) { ++done; };
+    auto const control = start(folder);
     {
         Held const held(*control);
         while (taken < 10'000 && control->offer("greedy", count)) ++taken;
@@ -199,8 +199,8 @@ TEST(Control, AFullQueueKeepsAPlaceForWhoHasNothingInIt) {
 
 TEST(Control, PublishesAndWakesOnlyWhenSomethingChanged) {
     example::TemporaryFolder const folder;
-    auto const control = start(folder);
     int asked = 0, changes = 0;
+    auto const control = start(folder);
     control->on_change([&] { ++changes; });
     control->watch(Deadline::max(), [&](Control::State&, Watch why) {
         ++asked;
@@ -265,9 +265,9 @@ TEST(Control, AWatcherGoesWithItsClient) {
 
 TEST(Control, AClientsWatchersAreBoundedWithoutThoseThatWent) {
     example::TemporaryFolder const folder;
-    auto const control = start(folder);
     auto const gone = std::make_shared<std::atomic<bool>>(false);
     int crowded = 0;
+    auto const control = start(folder);
     auto const watch = [&](char const* client) {
         ASSERT_TRUE(
             control->watch({client, gone}, Deadline::max(), [&crowded](Control::State&, Watch how) {

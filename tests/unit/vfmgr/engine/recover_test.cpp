@@ -149,6 +149,7 @@ TEST_F(RecoverTest, AStopDoesNotWaitForAGuestAndEndsBetweenStepsOfTheKernel) {
     std::latch guest_is_asked{1};
     std::latch in_step{1};
     std::latch step_ends{1};
+    std::atomic<int> steps = 0;
     hypervisor.on_perform = [&](HypervisorStep const&) {
         guest_is_asked.count_down();
         guest_lets_go.wait();
@@ -157,7 +158,6 @@ TEST_F(RecoverTest, AStopDoesNotWaitForAGuestAndEndsBetweenStepsOfTheKernel) {
     ASSERT_TRUE(engine.recover());
     EXPECT_TRUE(submit(engine, Detach{attachments[0]}));
     guest_is_asked.wait();
-    std::atomic<int> steps = 0;
     kernel.on_perform = [&](KernelStep const& step) {
         if (subject_of(step) != KernelSubject(other_pf)) return;
         if (steps++ != 0) return;
