@@ -145,7 +145,7 @@ class FileReader {
             complain(error.source(), std::string(error.description()));
         }
         // toml++ returns keys by name; admins read files by line.
-        std::ranges::stable_sort(faults_, {}, &Fault::line);
+        std::ranges::sort(faults_);
         for (auto& fault : faults_)
             violations_.push_back(
                 {fmt::format("{}:{}", file_, fault.line), std::move(fault.detail)});
@@ -155,6 +155,7 @@ class FileReader {
     struct Fault {
         std::uint32_t line;
         std::string detail;
+        auto operator<=>(Fault const&) const = default;
     };
 
     void read_root(toml::table const& root) {

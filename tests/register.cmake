@@ -48,7 +48,7 @@ function(vfmgr_unit_test name folders)
     list(APPEND sources ${sources_of_folder})
   endforeach()
   add_executable(${name} ${sources})
-  target_link_libraries(${name} PRIVATE ${ARGN} GTest::gtest_main GTest::gmock)
+  target_link_libraries(${name} PRIVATE ${ARGN} vfmgr_repository GTest::gtest_main GTest::gmock)
   if(VFMGR_TEST_CASES STREQUAL each)
     gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 TEST_PREFIX unit.${name}.
                          PROPERTIES LABELS unit)

@@ -248,7 +248,7 @@ void add_attach(CLI::App& app, Session& session) {
     add_verbose(*command, session);
 }
 
-void add_set(CLI::App& attachment, Session& session) {
+void add_attachment_set(CLI::App& attachment, Session& session) {
     auto const [command, id, arguments] = add_named(
         attachment, session, "set", "change settings of an attached VF while its VM has it",
         attachment_or_vm, set_attachment, AttachArguments{});
@@ -299,7 +299,7 @@ void add_attachment_commands(CLI::App& app, Session& session) {
         add_named(*attachment, session, "show", "show one attachment with its verification",
                   attachment_or_vm, show_attachment);
     add_verbose(*show_command, session);
-    add_set(*attachment, session);
+    add_attachment_set(*attachment, session);
     add_named(*attachment, session, "certificate",
               "show how its VF was detached: what was reset, by whom and when", attachment_or_vm,
               certificate);

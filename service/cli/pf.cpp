@@ -140,7 +140,7 @@ void add_rekey(CLI::App& pf, Session& session) {
     command->add_option("TO", to, "new PCI address")->required();
 }
 
-void add_set(CLI::App& pf, Session& session) {
+void add_pf_set(CLI::App& pf, Session& session) {
     auto const [command, arguments] =
         add_command(pf, session, "set", "change the configuration of a PF", set_pf, SetArguments{});
     command->add_option("PF", arguments.pf, "PCI address or netdev")->required();
@@ -172,7 +172,7 @@ void add_pf_commands(CLI::App& app, Session& session) {
     auto* const pf = add_group(app, "pf", "show and configure physical functions");
     add_command(*pf, session, "list", "list the PFs of the host", list_pfs);
     add_named(*pf, session, "show", "show one PF with its VFs", pf_by_any_name, show_pf);
-    add_set(*pf, session);
+    add_pf_set(*pf, session);
     add_named(*pf, session, "forget", "stop managing a PF, and leave it as it is", pf_by_any_name,
               forget);
     Named const by_address{"PF", "PCI address"};

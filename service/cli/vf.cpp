@@ -185,7 +185,7 @@ void add_of_vf(CLI::App& parent, Session& session, std::string const& verb, std:
     add_name(*command, vf);
 }
 
-void add_set(CLI::App& parent, Session& session) {
+void add_vf_set(CLI::App& parent, Session& session) {
     auto const [command, arguments] = add_command(
         parent, session, "set", "set what a VF has while no VM has it", set_vf, SetArguments{});
     add_name(*command, arguments.vf);
@@ -202,7 +202,7 @@ void add_vf_commands(CLI::App& app, Session& session) {
     list_command->add_option("PF", pf, "PCI address or netdev");
     add_of_vf(*vf, session, "show", "show one VF: settings, owner, last verification and history",
               show_vf);
-    add_set(*vf, session);
+    add_vf_set(*vf, session);
     add_of_vf(*vf, session, "history", "show what happened to a VF, whichever VM had it",
               history_of_vf);
     add_of_vf(*vf, session, "verifications",

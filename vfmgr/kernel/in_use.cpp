@@ -43,7 +43,7 @@ std::optional<fs::path> group_node(LinuxKernelRoots const& roots, PciAddress con
     return std::nullopt;  // no device of the group is bound to a VFIO driver
 }
 
-Error unreadable(fs::path const& process, std::string const& call, int error) {
+Error unreadable_process(fs::path const& process, std::string const& call, int error) {
     return {Problem::vf_in_use,
             fmt::format("the open files of process {} can't be read, so it may be using a VF: {}",
                         process.filename().string(), std::generic_category().message(error)),
@@ -109,7 +109,8 @@ Result<void> read_descriptor(fs::path const& process, Descriptors const& of, cha
         if (path_of(of, name)) return {};
         auto const error = errno;
         if (gone(error)) return {};
-        return fail(unreadable(process, "readlink " + (process / "fd" / name).string(), error));
+        return fail(
+            unreadable_process(process, "readlink " + (process / "fd" / name).string(), error));
     }
     if (S_ISCHR(status.stx_mode)) {
         auto const number = makedev(status.stx_rdev_major, status.stx_rdev_minor);
@@ -139,7 +140,7 @@ Result<void> read_descriptors(fs::path const& process, Descriptors& of, HeldFile
     }
     // A process that ended meanwhile holds nothing.
     if (error == 0 || gone(error)) return outcome;
-    return fail(unreadable(process, "opendir " + folder.string(), error));
+    return fail(unreadable_process(process, "opendir " + folder.string(), error));
 }
 
 OpenFiles find(LinuxKernelRoots const& roots, std::vector<dev_t> const& nodes, bool writers) {

@@ -96,7 +96,7 @@ bool begins_with_one(std::string_view line, std::span<std::string_view const> wo
 }
 
 // Returns the position after the '\n', which a file's last line may lack.
-std::size_t end_of_line(std::string_view text, std::size_t at) {
+std::size_t after_line(std::string_view text, std::size_t at) {
     return std::min(text.find('\n', at), text.size() - 1) + 1;
 }
 
@@ -114,13 +114,13 @@ std::string lines_with(std::string_view text, std::span<std::string_view const> 
             if (!found) break;
             auto const at = static_cast<std::size_t>(found - text.data());
             begins.insert(text.rfind('\n', at) + 1);  // npos + 1: the first line
-            from = end_of_line(text, at);
+            from = after_line(text, at);
         }
     }
     std::string kept;
     std::size_t done = 0;
     for (auto const begin : begins) {
-        auto const line = text.substr(begin, end_of_line(text, begin) - begin);
+        auto const line = text.substr(begin, after_line(text, begin) - begin);
         if (begins_with_one(line, but_not)) continue;
         if (dropped == Dropped::empty) {
             auto const before = std::ranges::count(text.substr(done, begin - done), '\n');

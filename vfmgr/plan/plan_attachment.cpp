@@ -16,8 +16,6 @@
 
 namespace vfmgr {
 
-using Ask = AttachRequest;
-
 Result<DesiredPf const*> managed_pf(DesiredState const& desired, PfState const& pf) {
     auto it = desired.pfs.find(pf.info.pci);
     if (it != desired.pfs.end() && it->second.spec.mode != PfMode::observe) return &it->second;
@@ -43,7 +41,7 @@ Result<Network const*> named_network(PfState const& pf, Networks const& networks
 }
 
 // Where the device goes: into the running VM, its persistent XML, or both.
-Result<void> place(Ask const& ask, Attachment& attachment) {
+Result<void> place(AttachRequest const& ask, Attachment& attachment) {
     bool const running = ask.vm.state == VmState::running || ask.vm.state == VmState::paused;
     auto const persistence = ask.spec.persistence;
     attachment.live = running && persistence != Persistence::config;
@@ -62,7 +60,7 @@ Result<void> place(Ask const& ask, Attachment& attachment) {
 
 }  // namespace
 
-Result<void> check_verification(Ask const& ask, Attachment const& attachment) {
+Result<void> check_verification(AttachRequest const& ask, Attachment const& attachment) {
     if (ask.spec.verify.value_or(VerifyMode::none) == VerifyMode::none &&
         ask.spec.verify_every_seconds == 0)
         return {};
@@ -95,7 +93,7 @@ Result<void> check_verification(Ask const& ask, Attachment const& attachment) {
 namespace {
 
 // A VLAN device that another program made is used as it is, or not at all.
-Result<void> check_interface(Ask const& ask) {
+Result<void> check_interface(AttachRequest const& ask) {
     if (!ask.network || !ask.network->vlan) return {};
     auto const* interface =
         find_interface(ask.host, InterfaceId{ask.pf.info.pci, ask.network->vlan});
@@ -112,7 +110,7 @@ Result<void> check_interface(Ask const& ask) {
 
 // Suggests how an admin opens the host to the VM deliberately: outside of vfmgr's networks nothing
 // is filtered.
-std::string open_it_knowingly(Ask const& ask) {
+std::string open_it_knowingly(AttachRequest const& ask) {
     auto const& settings = ask.spec.settings;
     return fmt::format(
         "or attach without a network, which leaves the host open to the VM: vfctl attach {} --pf "
@@ -123,7 +121,7 @@ std::string open_it_knowingly(Ask const& ask) {
         settings.trust == true ? " --trust on" : "");
 }
 
-Result<void> check_listeners(Ask const& ask) {
+Result<void> check_listeners(AttachRequest const& ask) {
     if (!ask.network) return {};
     auto const reached = reached_listeners(ask.pf, ask.desired.networks, *ask.network);
     if (reached.empty()) return {};
@@ -140,8 +138,8 @@ Result<void> check_listeners(Ask const& ask) {
 // Every InfiniBand attachment has GUIDs of its own. A VF may hold those of its previous attachment,
 // which mlx5 gives to recreated VFs, or none, and without GUIDs rdma_cm does not work
 // (vfmgr/kernel/KERNEL.md#infiniband-vfs).
-Result<void> resolve_guids(Ask const& ask, Attachment& attachment, std::string_view host_seed,
-                           Plan& plan) {
+Result<void> resolve_guids(AttachRequest const& ask, Attachment& attachment,
+                           std::string_view host_seed, Plan& plan) {
     auto& settings = attachment.settings;
     auto const given = settings.port_guid ? settings.port_guid : settings.node_guid;
     auto guid = given.value_or(Guid{});
@@ -164,7 +162,8 @@ Result<void> resolve_guids(Ask const& ask, Attachment& attachment, std::string_v
 // The PF's own netdev and VLAN devices made by others belong to the host. The filter there is
 // closed to this VM only, by its MAC (interface_filter.cpp), not to all senders. So the VM may send
 // from no other MAC.
-Result<void> hold_to_its_mac(Ask const& ask, VfState const& vf, VfSpec& settings, Plan& plan) {
+Result<void> hold_to_its_mac(AttachRequest const& ask, VfState const& vf, VfSpec& settings,
+                             Plan& plan) {
     auto const& network = *ask.network;
     auto const* const interface =
         find_interface(ask.host, InterfaceId{ask.pf.info.pci, network.vlan});
@@ -205,7 +204,8 @@ bool is_closed_by_mac(AttachRequest const& ask) {
     return !ask.network->vlan || (interface && !interface->ours);
 }
 
-Result<void> fit_to_network(Ask const& ask, VfState const& vf, VfSpec& settings, Plan& plan) {
+Result<void> fit_to_network(AttachRequest const& ask, VfState const& vf, VfSpec& settings,
+                            Plan& plan) {
     if (!ask.network) return {};
     auto const requested = ask.network->vlan.value_or(0);
     if (settings.vlan && settings.vlan->id != requested)
@@ -222,7 +222,7 @@ Result<void> fit_to_network(Ask const& ask, VfState const& vf, VfSpec& settings,
 
 namespace {
 
-Result<void> resolve_settings(Ask const& ask, VfState const& vf, Attachment& attachment,
+Result<void> resolve_settings(AttachRequest const& ask, VfState const& vf, Attachment& attachment,
                               std::string_view host_seed, Plan& plan) {
     auto& settings = attachment.settings;
     settings = ask.spec.settings;
@@ -239,7 +239,7 @@ Result<void> resolve_settings(Ask const& ask, VfState const& vf, Attachment& att
 }
 
 // A variant knows its device better. It is never chosen where libvirt could not use it.
-std::string choose_vfio_driver(Ask const& ask, Plan& plan) {
+std::string choose_vfio_driver(AttachRequest const& ask, Plan& plan) {
     constexpr auto plain = "vfio-pci";
     auto const& variant = ask.pf.info.vfio_variant;
     if (!variant || ask.pf_spec.vf_driver == plain) return plain;
@@ -257,7 +257,8 @@ std::string choose_vfio_driver(Ask const& ask, Plan& plan) {
     return plain;
 }
 
-void device_steps(Plan& plan, Ask const& ask, Attachment const& attachment, VfState const& vf) {
+void device_steps(Plan& plan, AttachRequest const& ask, Attachment const& attachment,
+                  VfState const& vf) {
     // Settings reach a VF for certain only while no driver holds it: mlx5 applies an admin MAC to a
     // bound VF when its driver is bound again (vfmgr/kernel/KERNEL.md#mac-addresses).
     if (vf.driver)
@@ -274,7 +275,7 @@ void device_steps(Plan& plan, Ask const& ask, Attachment const& attachment, VfSt
         plan.steps.emplace_back(AwaitVerification{attachment.id, ask.spec.verify_timeout_seconds});
 }
 
-Result<AttachmentPlan> attach(Ask const& ask, DesiredPf const& pf, Attachment begun,
+Result<AttachmentPlan> attach(AttachRequest const& ask, DesiredPf const& pf, Attachment begun,
                               std::string_view host_seed) {
     AttachmentPlan result{std::move(begun), pf.base ? *pf.base : base_of(ask.pf), {}};
     auto& attachment = result.attachment;
@@ -326,8 +327,8 @@ Result<AttachmentPlan> plan_on(HostView const& host, DesiredState const& desired
     attachment.spec = spec;
     attachment.vm_uuid = vm->uuid;
     attachment.vm = vm->name;
-    return attach(Ask{host, desired, request, spec, *pf, managed->spec, *vm, network}, *managed,
-                  std::move(attachment), host_seed);
+    return attach(AttachRequest{host, desired, request, spec, *pf, managed->spec, *vm, network},
+                  *managed, std::move(attachment), host_seed);
 }
 
 Error none_suits(Resolved const& request, std::vector<Candidate> const& candidates, Error first) {

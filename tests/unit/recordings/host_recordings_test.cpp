@@ -277,7 +277,7 @@ TEST_F(GpuRecordings, PortsAreWantedAsTheReferenceWantsThem) {
         for (std::sregex_iterator at(row.begin(), row.end(), bits), end; at != end; ++at) {
             std::uint16_t on = 0;
             for (char const bit : at->str())
-                on = static_cast<std::uint16_t>(on << 1U | (bit == '1' ? 1U : 0U));
+                on = static_cast<std::uint16_t>(unsigned{on} << 1U | (bit == '1' ? 1U : 0U));
             bool const vm = row.starts_with("VM passthrough");
             bool const bare = row.starts_with("bare metal");
             with_vms += vm;

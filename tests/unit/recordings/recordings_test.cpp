@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/unit/repository.hpp"
 #include "tests/unit/temporary_folder.hpp"
 #include "vfmgr/checks/host/sriov_owners.hpp"
 #include "vfmgr/machine/bundle.hpp"
@@ -144,7 +145,7 @@ void add(Facts& facts, Function const& one) {
 
 fs::path folder() {
     auto const* const named = std::getenv("VFMGR_RECORDINGS");
-    auto const place = named ? fs::path(named) : fs::path(VFMGR_REPOSITORY) / "../shared/data";
+    auto const place = named ? fs::path(named) : test::repository() / "../shared/data";
     return fs::is_directory(place) ? place : fs::path();
 }
 

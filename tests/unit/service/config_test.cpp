@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/unit/repository.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
 namespace vfmgr {
@@ -96,7 +97,7 @@ TEST_F(ConfigTest, WhatItNamesIsLookedFor) {
 
 // The example that the package installs, as shipped and with every line enabled.
 TEST_F(ConfigTest, ThePackagedExample) {
-    std::ifstream stream(VFMGR_REPOSITORY "/deploy/config/vfmgr.toml");
+    std::ifstream stream(test::repository() / "deploy/config/vfmgr.toml");
     ASSERT_TRUE(stream);
     std::string in_force;
     std::string untouched;

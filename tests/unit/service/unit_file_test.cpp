@@ -7,6 +7,7 @@
 #include <map>
 
 #include "service/run.hpp"
+#include "tests/unit/repository.hpp"
 #include "vfmgr/kernel/remote_kernel.hpp"
 
 namespace vfmgr {
@@ -17,7 +18,7 @@ using namespace std::chrono_literals;
 constexpr auto libvirt_time = 30s;  // for the first observation
 
 std::map<std::string, std::string> unit() {
-    std::ifstream file(VFMGR_REPOSITORY "/deploy/systemd/vfmgrd.service");
+    std::ifstream file(test::repository() / "deploy/systemd/vfmgrd.service");
     std::map<std::string, std::string> settings;
     for (std::string line; std::getline(file, line);)
         if (auto const at = line.find('='); at != std::string::npos && line[0] != '#')
@@ -25,7 +26,7 @@ std::map<std::string, std::string> unit() {
     return settings;
 }
 
-std::chrono::seconds seconds(std::string const& text) {
+std::chrono::seconds seconds_of(std::string const& text) {
     int count = 0;
     std::from_chars(text.data(), text.data() + text.size(), count);
     EXPECT_EQ(text, std::to_string(count) + "s");
@@ -34,7 +35,7 @@ std::chrono::seconds seconds(std::string const& text) {
 
 TEST(Unit, GivesAStopTheTimeOfTheLongestStep) {
     RemoteKernelTimes const times;
-    EXPECT_GT(seconds(unit().at("TimeoutStopSec")),
+    EXPECT_GT(seconds_of(unit().at("TimeoutStopSec")),
               last_answers_time + stop_patience + longest_kernel_step + times.grace + times.end);
 }
 
@@ -49,7 +50,7 @@ TEST(Unit, LeavesAWorkerItsStep) {
 }
 
 TEST(Unit, GivesAStartTheTimeOfTheFirstLook) {
-    EXPECT_GT(seconds(unit().at("TimeoutStartSec")), RemoteKernelTimes{}.observe + libvirt_time);
+    EXPECT_GT(seconds_of(unit().at("TimeoutStartSec")), RemoteKernelTimes{}.observe + libvirt_time);
 }
 
 }  // namespace

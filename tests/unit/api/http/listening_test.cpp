@@ -22,7 +22,7 @@ struct stat status_of(std::string const& path) {
 }
 
 TEST(Listening, TheSocketHasModeAndGroupWhateverTheUmask) {
-    for (mode_t const mask : {0000, 0022, 0077}) {
+    for (mode_t const mask : {0000U, 0022U, 0077U}) {
         Folder const folder;
         auto const path = folder.file("socket");
         auto const* const own = ::getgrgid(::getegid());

@@ -22,12 +22,13 @@
 #include "api/types/reservation.hpp"
 #include "api/types/tenant.hpp"
 #include "api/types/vm_info.hpp"
+#include "tests/unit/repository.hpp"
 
 namespace vfmgr {
 namespace {
 
 nlohmann::json example(std::string const& name) {
-    std::ifstream file(VFMGR_REPOSITORY "/api/examples/" + name + ".json");
+    std::ifstream file(test::repository() / ("api/examples/" + name + ".json"));
     EXPECT_TRUE(file.is_open()) << name;
     return nlohmann::json::parse(file, nullptr, false);
 }

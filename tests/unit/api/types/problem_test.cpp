@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Problems match api/problems.md, and survive their own JSON.
 #include "api/types/problem.hpp"
+#include "tests/unit/repository.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +18,7 @@ namespace {
 constexpr int problem_count = static_cast<int>(Problem::internal) + 1;
 
 std::vector<std::string> lines_of_problems_md() {
-    std::ifstream file(VFMGR_REPOSITORY "/api/problems.md");
+    std::ifstream file(test::repository() / "api/problems.md");
     EXPECT_TRUE(file.is_open());
     std::vector<std::string> lines;
     for (std::string line; std::getline(file, line);) lines.push_back(line);

@@ -19,7 +19,7 @@ class VfSpecRefuses : public testing::TestWithParam<Refused> {};
 TEST_P(VfSpecRefuses, AtItsPlace) {
     test::expect_refused(GetParam());
 }
-constexpr auto read_spec = &test::refusal_of<VfSpec>;
+constexpr auto read_vf_spec = &test::refusal_of<VfSpec>;
 constexpr char const* multicast = "must not be a multicast address: the first octet must be even";
 constexpr char const* no_mac = "'2' is not a MAC address such as 02:1a:4b:00:00:01";
 constexpr char const* vlan_ids = "must be from 0 to 4094; 0 means no tag";
@@ -27,37 +27,39 @@ constexpr char const* no_guid = "'0x0' is not a GUID such as 24:8a:07:03:00:8d:a
 INSTANTIATE_TEST_SUITE_P(
     Specs, VfSpecRefuses,
     testing::Values(
-        Refused{"zero_mac", read_spec, "{}", R"({"mac": "00:00:00:00:00:00"})", "/mac",
+        Refused{"zero_mac", read_vf_spec, "{}", R"({"mac": "00:00:00:00:00:00"})", "/mac",
                 "must not be the zero address; leave it out to have one chosen"},
-        Refused{"multicast_mac", read_spec, "{}", R"({"mac": "01:00:5e:00:00:01"})", "/mac",
+        Refused{"multicast_mac", read_vf_spec, "{}", R"({"mac": "01:00:5e:00:00:01"})", "/mac",
                 multicast},
-        Refused{"broadcast_mac", read_spec, "{}", R"({"mac": "ff:ff:ff:ff:ff:ff"})", "/mac",
+        Refused{"broadcast_mac", read_vf_spec, "{}", R"({"mac": "ff:ff:ff:ff:ff:ff"})", "/mac",
                 multicast},
-        Refused{"no_mac", read_spec, "{}", R"({"mac": "2"})", "/mac", no_mac},
-        Refused{"msix_2049", read_spec, "{}", R"({"msix_vectors": 2049})", "/msix_vectors",
+        Refused{"no_mac", read_vf_spec, "{}", R"({"mac": "2"})", "/mac", no_mac},
+        Refused{"msix_2049", read_vf_spec, "{}", R"({"msix_vectors": 2049})", "/msix_vectors",
                 "must not exceed 2048"},
-        Refused{"vlan_4095", read_spec, "{}", R"({"vlan": {"id": 4095}})", "/vlan/id", vlan_ids},
-        Refused{"vlan_65535", read_spec, "{}", R"({"vlan": {"id": 65535}})", "/vlan/id", vlan_ids},
-        Refused{"vlan_65536", read_spec, "{}", R"({"vlan": {"id": 65536}})", "/vlan/id",
+        Refused{"vlan_4095", read_vf_spec, "{}", R"({"vlan": {"id": 4095}})", "/vlan/id", vlan_ids},
+        Refused{"vlan_65535", read_vf_spec, "{}", R"({"vlan": {"id": 65535}})", "/vlan/id",
+                vlan_ids},
+        Refused{"vlan_65536", read_vf_spec, "{}", R"({"vlan": {"id": 65536}})", "/vlan/id",
                 "must be a whole number from 0 to 65535"},
-        Refused{"vlan_without_id", read_spec, "{}", R"({"vlan": {"qos": 1}})", "/vlan/id",
+        Refused{"vlan_without_id", read_vf_spec, "{}", R"({"vlan": {"qos": 1}})", "/vlan/id",
                 "is required"},
-        Refused{"vlan_number", read_spec, "{}", R"({"vlan": 100})", "/vlan", "must be an object"},
-        Refused{"vlan_qos", read_spec, "{}", R"({"vlan": {"id": 1, "qos": 8}})", "/vlan/qos",
+        Refused{"vlan_number", read_vf_spec, "{}", R"({"vlan": 100})", "/vlan",
+                "must be an object"},
+        Refused{"vlan_qos", read_vf_spec, "{}", R"({"vlan": {"id": 1, "qos": 8}})", "/vlan/qos",
                 "must be from 0 to 7"},
-        Refused{"vlan_protocol", read_spec, "{}", R"({"vlan": {"id": 1, "proto": "802.1Q"}})",
+        Refused{"vlan_protocol", read_vf_spec, "{}", R"({"vlan": {"id": 1, "proto": "802.1Q"}})",
                 "/vlan/proto", "must be one of 802.1q, 802.1ad"},
-        Refused{"vlan_unknown", read_spec, "{}", R"({"vlan": {"id": 1, "pcp": 3}})", "/vlan/pcp",
+        Refused{"vlan_unknown", read_vf_spec, "{}", R"({"vlan": {"id": 1, "pcp": 3}})", "/vlan/pcp",
                 "is not known here"},
-        Refused{"rate_above_max", read_spec, "{}",
+        Refused{"rate_above_max", read_vf_spec, "{}",
                 R"({"min_tx_rate_mbps": 101, "max_tx_rate_mbps": 100})", "/min_tx_rate_mbps",
                 "must not exceed max_tx_rate_mbps, 100"},
-        Refused{"rate_negative", read_spec, "{}", R"({"max_tx_rate_mbps": -1})",
+        Refused{"rate_negative", read_vf_spec, "{}", R"({"max_tx_rate_mbps": -1})",
                 "/max_tx_rate_mbps", "must be a whole number from 0 to 4294967295"},
-        Refused{"rate_2_to_32", read_spec, "{}", R"({"min_tx_rate_mbps": 4294967296})",
+        Refused{"rate_2_to_32", read_vf_spec, "{}", R"({"min_tx_rate_mbps": 4294967296})",
                 "/min_tx_rate_mbps", "must be a whole number from 0 to 4294967295"},
-        Refused{"guid", read_spec, "{}", R"({"node_guid": "0x0"})", "/node_guid", no_guid},
-        Refused{"unknown", read_spec, "{}", R"({"max_tx_rate": 1})", "/max_tx_rate",
+        Refused{"guid", read_vf_spec, "{}", R"({"node_guid": "0x0"})", "/node_guid", no_guid},
+        Refused{"unknown", read_vf_spec, "{}", R"({"max_tx_rate": 1})", "/max_tx_rate",
                 "is not known here"}),
     test::name_of);
 

@@ -19,7 +19,6 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr std::uint64_t mebibyte = 1U << 20U;
 constexpr auto first_gpu = "0000:1b:00.0", second_gpu = "0000:43:00.0";
 
 void set_nccl(std::string const& personality) {

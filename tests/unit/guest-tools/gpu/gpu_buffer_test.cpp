@@ -19,8 +19,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using verify::Payload;
 
-constexpr std::size_t mebibyte = 1U << 20U;
-
 class GpuBufferOf : public testing::TestWithParam<Allocation> {
   protected:
     StandinGpu const standin_;

@@ -8,6 +8,7 @@
 
 #include "guest-tools/gpu/gpu_text.hpp"
 #include "tests/unit/guest-tools/gpu/standin_gpu.hpp"
+#include "tests/unit/repository.hpp"
 #include "vfmgr/machine/bundle.hpp"
 
 namespace vfmgr::guest::gpu {
@@ -20,7 +21,8 @@ using testing::Not;
 
 checks::Facts bundle(std::string const& name) {
     std::ostringstream text;
-    text << std::ifstream(VFMGR_REPOSITORY "/tests/fixtures/bundles/" + name + ".json").rdbuf();
+    text
+        << std::ifstream(test::repository() / ("tests/fixtures/bundles/" + name + ".json")).rdbuf();
     return checks::from_bundle(text.str()).value();
 }
 

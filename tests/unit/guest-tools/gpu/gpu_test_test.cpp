@@ -10,6 +10,7 @@
 #include "api/types/json.hpp"
 #include "guest-tools/gpu/gpu_text.hpp"
 #include "tests/unit/guest-tools/gpu/standin_gpu.hpp"
+#include "tests/unit/repository.hpp"
 
 namespace vfmgr::guest::gpu {
 namespace {
@@ -40,7 +41,7 @@ TestResult const& named(GpuTestReport const& report, std::string const& name) {
 // Scripts read the output of -o json.
 template <class T>
 void expect_golden(std::string const& name) {
-    std::ifstream file(VFMGR_REPOSITORY "/tests/fixtures/gpu/" + name + ".json");
+    std::ifstream file(test::repository() / ("tests/fixtures/gpu/" + name + ".json"));
     auto const document = nlohmann::json::parse(file, nullptr, false);
     auto const value = from_json_document<T>(document);
     ASSERT_TRUE(value) << name << ": " << value.error().detail;

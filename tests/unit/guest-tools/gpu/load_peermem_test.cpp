@@ -13,6 +13,7 @@
 
 #include "guest-tools/gpu/at_boot.hpp"
 #include "guest-tools/gpu/load_peermem.hpp"
+#include "tests/unit/repository.hpp"
 #include "tests/unit/temporary_folder.hpp"
 #include "vfmgr/machine/bundle.hpp"
 
@@ -43,8 +44,7 @@ class Peermem : public testing::Test {
   protected:
     // A host with OFED and NVIDIA's proprietary driver, with nvidia-peermem not loaded.
     Peermem() {
-        auto const bundle =
-            fs::path(VFMGR_REPOSITORY) / "tests/fixtures/bundles/gpu-host-ofed.json";
+        auto const bundle = test::repository() / "tests/fixtures/bundles/gpu-host-ofed.json";
         lay_out(checks::from_bundle(content_of(bundle)).value());
         write("/proc/modules", without("nvidia_peermem"));
         fs::remove_all(root() + "/sys/module/nvidia_peermem");

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "guest-tools/gpu/at_boot.hpp"
+#include "tests/unit/repository.hpp"
 #include "vfmgr/machine/bundle.hpp"
 
 namespace vfmgr::guest::gpu {
@@ -27,7 +28,7 @@ std::string const modversions =
     "modprobe --dump-modversions /lib/modules/5.15.0-126-generic/updates/dkms/nvidia-peermem.ko";
 
 json machine_of(std::string const& name) {
-    std::ifstream in(std::string(VFMGR_REPOSITORY) + "/tests/fixtures/bundles/" + name + ".json");
+    std::ifstream in(test::repository() / ("tests/fixtures/bundles/" + name + ".json"));
     return json::parse(in);
 }
 

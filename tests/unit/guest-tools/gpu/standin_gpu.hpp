@@ -12,6 +12,8 @@
 
 namespace vfmgr::guest::gpu {
 
+inline constexpr std::size_t mebibyte = 1U << 20U;
+
 inline Result<std::unique_ptr<Cuda const>> open_standin(std::string const& personality,
                                                         char const* library = STANDIN_CUDA) {
     ::setenv("VFMGR_STANDIN_GPU", personality.c_str(), 1);

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "guest-tools/net/vf_report.hpp"
+#include "tests/unit/repository.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
 namespace vfmgr::guest {
@@ -16,7 +17,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-constexpr char const* golden = VFMGR_REPOSITORY "/tests/fixtures/metrics.prom";
+auto const golden = test::repository() / "tests/fixtures/metrics.prom";
 
 std::string text_of(fs::path const& file) {
     std::ostringstream text;

@@ -20,7 +20,7 @@ std::vector<std::byte> packet(std::size_t bytes, std::uint64_t number) {
 }
 
 TEST(Packet, TellsItsNumber) {
-    for (std::size_t const bytes : {32, 33, 1472, 65'507})
+    for (std::size_t const bytes : {32U, 33U, 1472U, 65'507U})
         for (std::uint64_t const number : {std::uint64_t{0}, std::uint64_t{77}, sequence_max - 1})
             EXPECT_EQ(packet_number(packet(bytes, number), run), number);
 }
@@ -37,7 +37,7 @@ TEST(Packet, BeyondTheNumbersIsForeign) {
 
 TEST(Packet, APartOfItIsForeign) {
     auto const whole = packet(1472, 5);
-    for (std::size_t const bytes : {24, 31, 32, 1471})
+    for (std::size_t const bytes : {24U, 31U, 32U, 1471U})
         EXPECT_EQ(packet_number(std::span(whole).first(bytes), run), std::nullopt) << bytes;
     // The same length, and the end of the one before in this slot.
     auto stale = packet(1472, 5);

@@ -49,11 +49,11 @@ TEST_F(TallyTest, WhatWasLookedAtElsewhereCountsAsWell) {
 }
 
 TEST_F(TallyTest, SecondsAreDifferences) {
-    for (std::uint64_t const number : {0, 1, 4, 4}) take(number);
+    for (std::uint64_t const number : {0U, 1U, 4U, 4U}) take(number);
     EXPECT_EQ(tally.interval(began + 1s, 10),
               (Interval{1'000'000, 1'000'000, 3, 192, 2, 0, 1, 0, 10}));
     // The two missing ones come late, and one of another run.
-    for (std::uint64_t const number : {2, 3, 5}) take(number);
+    for (std::uint64_t const number : {2U, 3U, 5U}) take(number);
     take(6, ours + 1);
     EXPECT_EQ(tally.interval(began + 2500ms, 12),
               (Interval{2'500'000, 1'500'000, 3, 192, -2, 2, 0, 1, 2}));

@@ -8,7 +8,7 @@
 namespace vfmgr::stream {
 namespace {
 
-Summary with_packets_of(std::uint32_t bytes) {
+Summary summary_of_packets(std::uint32_t bytes) {
     Summary summary;
     summary.run = "0123456789abcdef";
     summary.packet_bytes = bytes;
@@ -16,7 +16,7 @@ Summary with_packets_of(std::uint32_t bytes) {
 }
 
 Summary found() {
-    auto summary = with_packets_of(1000);
+    auto summary = summary_of_packets(1000);
     summary.sent = Ending{100'000, 9'999'000, {6250, 0, 0}, 0};
     summary.received = 100'000;
     summary.timed = 99'984;
@@ -108,7 +108,7 @@ TEST(StreamText, ForPrograms) {
     EXPECT_EQ(document(in_gpu)["memory"], "gpu");
     EXPECT_EQ(document(in_gpu)["gpu"], "0000:1b:00.0");
     EXPECT_EQ(document(in_gpu)["route"], "peermem");
-    auto const nothing = with_packets_of(32);
+    auto const nothing = summary_of_packets(32);
     for (auto const* const key : {"rate_mbps", "packets_per_second", "lost", "sent", "socket_lost"})
         EXPECT_TRUE(document(nothing)[key].is_null()) << key;
     auto const second = document(Interval{1'000'000, 1'000'000, 10, 640, 1, 0, 0, 0, {}});

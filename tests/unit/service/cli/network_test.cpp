@@ -12,7 +12,7 @@ using test::Api;
 using test::vfctl;
 using testing::HasSubstr;
 
-nlohmann::json const pf = test::pf("0000:01:00.0", "ens1");
+nlohmann::json const ens1 = test::pf("0000:01:00.0", "ens1");
 
 nlohmann::json const train{{"name", "train"},
                            {"prefix", "10.1.0.0/24"},
@@ -22,7 +22,7 @@ TEST(Vfctl, NetworkSetMakesANetworkThatIsNotThere) {
     Api api;
     api.on("GET /v1/networks/train", 404,
            {{"code", "not_found"}, {"detail", "there is no network train"}});
-    api.on("GET /v1/pfs", 200, {{"items", {pf}}, {"next", nullptr}});
+    api.on("GET /v1/pfs", 200, {{"items", {ens1}}, {"next", nullptr}});
     api.on("PUT /v1/networks/train", 200, train);
     auto const ran =
         vfctl(api, {"network", "set", "train", "--prefix", "10.1.0.0/24", "--pf", "ens1=10.1.0.1"});

@@ -8,10 +8,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-PciAddress const pf{0, 1, 0, 0};
+PciAddress const shown_pf{0, 1, 0, 0};
 
 PfTraffic read_at(std::chrono::seconds time, std::vector<VfTraffic> vfs) {
-    return {pf, Time{time}, std::move(vfs), {}};
+    return {shown_pf, Time{time}, std::move(vfs), {}};
 }
 
 VfCounters counted(std::uint64_t bytes, std::uint64_t packets) {
@@ -29,13 +29,13 @@ TEST(Rates, AreDifferencesOverTheTimeBetween) {
     expected.rx_bits = 2'000'000;
     expected.rx_packets = 250;
     expected.dropped = 3;  // 2.5, rounded; the driver does not count what it dropped on receipt
-    EXPECT_EQ(rates, (std::map<VfId, VfRates>{{{pf, 3}, expected}}));
+    EXPECT_EQ(rates, (std::map<VfId, VfRates>{{{shown_pf, 3}, expected}}));
 }
 
 TEST(Rates, OfCountersThatBeganAnewAreUnknown) {
     auto const rates = rates_between({read_at(10s, {{3, counted(9'000, 900)}})},
                                      {read_at(12s, {{3, counted(10, 1)}, {4, counted(10, 1)}})});
-    EXPECT_EQ(rates, (std::map<VfId, VfRates>{{{pf, 3}, VfRates{}}}));
+    EXPECT_EQ(rates, (std::map<VfId, VfRates>{{{shown_pf, 3}, VfRates{}}}));
 }
 
 TEST(Rates, NeedTimeBetween) {
@@ -47,7 +47,7 @@ TEST(Rates, NeedTimeBetween) {
 struct TopRows : testing::Test {
     VfView vf(std::uint16_t index, std::optional<std::string> vm = {}) const {
         VfView view;
-        view.pf = pf;
+        view.pf = shown_pf;
         view.vf.index = index;
         if (vm) view.attachment = "of-" + *vm;
         view.vm = std::move(vm);
@@ -58,8 +58,9 @@ struct TopRows : testing::Test {
 TEST_F(TopRows, HaveWhatAVmHasOrTrafficGoesThrough) {
     VfRates busy;
     busy.tx_bits = 5'000'000;
-    auto const rows = top_rows({vf(0), vf(1, "idle"), vf(2), vf(3, "busy")}, {},
-                               {{{pf, 0}, VfRates{}}, {{pf, 2}, busy}, {{pf, 3}, busy}});
+    auto const rows =
+        top_rows({vf(0), vf(1, "idle"), vf(2), vf(3, "busy")}, {},
+                 {{{shown_pf, 0}, VfRates{}}, {{shown_pf, 2}, busy}, {{shown_pf, 3}, busy}});
     std::vector<std::uint16_t> order;
     for (auto const& row : rows) order.push_back(row.vf.vf.index);
     EXPECT_EQ(order, (std::vector<std::uint16_t>{2, 3, 1})) << "most traffic first";

@@ -28,13 +28,13 @@ nlohmann::json const runs = nlohmann::json::parse(R"({"items": [
      "tests": [], "warnings": [], "detail": "bytes differ", "remedy": "look for errors"}],
     "next": null})");
 
-std::vector<Verification> read(nlohmann::json const& list) {
+std::vector<Verification> read_runs(nlohmann::json const& list) {
     return from_json_document<ItemList<Verification>>(list, UnknownKeys::ignored).value().items;
 }
 
 TEST(VerificationHistory, ShowsFiguresAndWhatIsToBeDone) {
     EXPECT_EQ(
-        verification_list_page(read(runs), {}),
+        verification_list_page(read_runs(runs), {}),
         "RUN  STARTED                   VERDICT  ATTACHMENT  RESPONDER       PATH             "
         "BANDWIDTH MBPS               P50 US      WARNINGS\n"
         "r2   2026-01-31T12:00:02.000Z  pass     3f9c2b1d    10.99.0.2:8473  wire             "

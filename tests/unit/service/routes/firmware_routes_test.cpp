@@ -7,6 +7,7 @@
 
 #include "api/types/json.hpp"
 #include "service/routes/api.hpp"
+#include "tests/unit/repository.hpp"
 #include "tests/unit/vfmgr/engine/engine_bench.hpp"
 
 namespace vfmgr {
@@ -70,7 +71,7 @@ std::set<std::string> members(json const& document) {
 constexpr auto sixteen = R"({"settings": {"NUM_OF_VFS": 16}})";
 
 TEST_F(FirmwareRoutes, ShowACardByAnyOfItsFunctions) {
-    std::ifstream file(VFMGR_REPOSITORY "/api/examples/firmware.json");
+    std::ifstream file(test::repository() / "api/examples/firmware.json");
     auto const documented = json::parse(file, nullptr, false);
     for (auto const* const pci : {"0000:01:00.0", "0000:01:00.1"}) {
         auto const shown = show(pci);

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/unit/repository.hpp"
 #include "vfmgr/checks/doctor.hpp"
 #include "vfmgr/checks/host/rules.hpp"
 #include "vfmgr/machine/bundle.hpp"
@@ -19,7 +20,7 @@ namespace vfmgr::checks::test {
 
 namespace fs = std::filesystem;
 
-inline fs::path const bundles = fs::path(VFMGR_REPOSITORY) / "tests/fixtures/bundles";
+inline fs::path const bundles = vfmgr::test::repository() / "tests/fixtures/bundles";
 
 inline std::string content_of(fs::path const& file) {
     std::ostringstream text;

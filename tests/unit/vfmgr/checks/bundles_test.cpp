@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <regex>
 
+#include "tests/unit/repository.hpp"
 #include "tests/unit/vfmgr/checks/bundles.hpp"
 #include "vfmgr/machine/sources.hpp"
 
@@ -202,7 +203,7 @@ std::string table_of_rules() {
 }
 
 TEST(Documentation, SaysWhatEachRuleRestsOn) {
-    auto const file = fs::path(VFMGR_REPOSITORY) / "vfmgr/checks/README.md";
+    auto const file = vfmgr::test::repository() / "vfmgr/checks/README.md";
     auto const text = content_of(file);
     std::string const begin = "<!-- rules: written by checks_test -->\n";
     std::string const end = "<!-- end of rules -->";

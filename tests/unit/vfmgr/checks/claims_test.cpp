@@ -20,8 +20,8 @@ namespace {
 using namespace test;
 
 // Subject, result, detail; whether each of its evidence is a line of the kernel's log.
-using Said = std::tuple<std::string, CheckResult, std::string, bool>;
-using SaidByRule = std::map<std::string, std::set<Said>>;
+using Statement = std::tuple<std::string, CheckResult, std::string, bool>;
+using StatementsByRule = std::map<std::string, std::set<Statement>>;
 
 bool is_shown_by_log(Finding const& finding) {
     return std::ranges::all_of(finding.evidence, [](Evidence const& evidence) {
@@ -29,8 +29,8 @@ bool is_shown_by_log(Finding const& finding) {
     });
 }
 
-SaidByRule said_on(Facts const& facts) {
-    SaidByRule said;
+StatementsByRule said_on(Facts const& facts) {
+    StatementsByRule said;
     for (auto const& one : diagnose(facts, all_rules()).findings)
         said[one.rule].insert({one.subject, one.result, one.detail, is_shown_by_log(one)});
     return said;
@@ -50,19 +50,19 @@ struct Tally {
     std::set<std::string> readers;
 };
 
-void compare(std::string const& where, SaidByRule const& before, SaidByRule const& after,
-             Tally& tally) {
+void compare(std::string const& where, StatementsByRule const& before,
+             StatementsByRule const& after, Tally& tally) {
     for (auto const& [rule, said] : after) {
         auto const found = before.find(rule);
-        auto const& had = found == before.end() ? std::set<Said>() : found->second;
+        auto const& had = found == before.end() ? std::set<Statement>() : found->second;
         if (said == had) continue;
         ++tally.pairs;
         tally.readers.insert(rule);
         bool const admits = std::ranges::any_of(
-            said, [](Said const& one) { return std::get<1>(one) == CheckResult::unknown; });
+            said, [](Statement const& one) { return std::get<1>(one) == CheckResult::unknown; });
         // What was unknown for a reason that no longer matters may be known.
-        auto const was_unknown = [&](Said const& claim) {
-            return std::ranges::any_of(had, [&](Said const& other) {
+        auto const was_unknown = [&](Statement const& claim) {
+            return std::ranges::any_of(had, [&](Statement const& other) {
                 return std::get<0>(other) == std::get<0>(claim) &&
                        std::get<1>(other) == CheckResult::unknown;
             });
@@ -75,7 +75,7 @@ void compare(std::string const& where, SaidByRule const& before, SaidByRule cons
         bool const by_log_alone = where.ends_with(" without /sys/bus/pci/devices");
         for (auto const& one : said)
             if (is_bad(std::get<1>(one)) && !(by_log_alone && std::get<3>(one)) &&
-                std::ranges::none_of(had, [&](Said const& other) {
+                std::ranges::none_of(had, [&](Statement const& other) {
                     // The same fault may be put down to the device, or to all.
                     bool const same = std::get<0>(other) == std::get<0>(one) ||
                                       std::get<0>(one).empty() ||
@@ -85,7 +85,7 @@ void compare(std::string const& where, SaidByRule const& before, SaidByRule cons
                 tally.wrong.push_back(fmt::format("{}: {} {} newly accuses: {}", where, rule,
                                                   std::get<0>(one), std::get<2>(one)));
         for (auto const& one : had) {
-            auto const speaks = [&](Said const& other) {
+            auto const speaks = [&](Statement const& other) {
                 return std::get<0>(other) == std::get<0>(one) && !is_claim(std::get<1>(other));
             };
             if (is_bad(std::get<1>(one)) && !admits && std::ranges::none_of(said, speaks))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/hypervisor/domain_xml.hpp"
+#include "shorthand.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,13 +8,10 @@
 namespace vfmgr {
 namespace {
 
+using test::pci;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-PciAddress pci(std::string_view text) {
-    return PciAddress::parse(text).value();
-}
 
 std::string domain(std::string const& devices, std::string const& machine = "pc-q35-7.2") {
     return "<domain type='kvm' id='4'><name>db1</name>"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "shorthand.hpp"
 #include "vfmgr/hypervisor/domain_xml.hpp"
 
 #include <gtest/gtest.h>
@@ -6,9 +7,7 @@
 namespace vfmgr {
 namespace {
 
-PciAddress pci(std::string_view text) {
-    return PciAddress::parse(text).value();
-}
+using test::pci;
 
 AttachHostdev step() {
     AttachHostdev expected;

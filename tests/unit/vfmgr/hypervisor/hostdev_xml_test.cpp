@@ -3,14 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include "shorthand.hpp"
 #include "vfmgr/hypervisor/domain_xml.hpp"
 
 namespace vfmgr {
 namespace {
 
-PciAddress pci(std::string_view text) {
-    return PciAddress::parse(text).value();
-}
+using test::pci;
 
 TEST(HostdevXml, Exactly) {
     EXPECT_EQ(to_xml({pci("0001:3b:1f.7"), "ua-vfmgr-00000001", std::nullopt}),

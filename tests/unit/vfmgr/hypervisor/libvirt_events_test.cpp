@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/hypervisor/libvirt_events.hpp"
+#include "shorthand.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +9,9 @@
 namespace vfmgr {
 namespace {
 
-Deadline in(std::chrono::milliseconds time) {
-    return std::chrono::steady_clock::now() + time;
-}
-constexpr std::chrono::seconds generous{20};
+using test::generous;
+using test::in;
+
 std::shared_ptr<DescribedVms> none_described() {
     return std::make_shared<DescribedVms>(std::nullopt);
 }

@@ -8,12 +8,15 @@
 
 #include <future>
 
+#include "shorthand.hpp"
 #include "vfmgr/hypervisor/libvirt_hypervisor.hpp"
 
 namespace vfmgr {
 namespace {
 
 using namespace std::chrono_literals;
+using test::in;
+using test::pci;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -23,15 +26,9 @@ constexpr char const* transient_uuid = "11111111-2222-3333-4444-000000000001";
 constexpr char const* persistent_uuid = "11111111-2222-3333-4444-000000000002";
 constexpr char const* nobody = "11111111-2222-3333-4444-00000000000f";
 
-PciAddress pci(std::string_view text) {
-    return PciAddress::parse(text).value();
-}
 Result<VmIdentity> vm_now(LibvirtHypervisor& hypervisor, std::uint32_t cid) {
     VFMGR_TRY(auto const view, hypervisor.observe(std::nullopt));
     return vm_with_cid(view, cid);
-}
-Deadline in(std::chrono::milliseconds time) {
-    return std::chrono::steady_clock::now() + time;
 }
 
 std::string xml(std::string const& name, std::string const& uuid, std::string const& slot) {
@@ -58,10 +55,8 @@ class LibvirtHypervisorTest : public ::testing::Test {
         subscriber_ = virConnectOpen(uri);
         ASSERT_NE(subscriber_, nullptr);
         subscription_ = virConnectDomainEventRegisterAny(
-            subscriber_, nullptr, VIR_DOMAIN_EVENT_ID_LIFECYCLE,
-            VIR_DOMAIN_EVENT_CALLBACK(
-                +[](virConnectPtr, virDomainPtr, int, int, void*) { return 0; }),
-            nullptr, nullptr);
+            subscriber_, nullptr, VIR_DOMAIN_EVENT_ID_REBOOT,
+            [](virConnectPtr, virDomainPtr, void*) {}, nullptr, nullptr);
         ASSERT_GE(subscription_, 0);
     }
     static void TearDownTestSuite() {

@@ -6,18 +6,16 @@
 
 #include <atomic>
 
+#include "shorthand.hpp"
 #include "vfmgr/hypervisor/libvirt_error.hpp"
 
 namespace vfmgr {
 namespace {
 
 using namespace std::chrono_literals;
+using test::generous;
+using test::in;
 using ::testing::HasSubstr;
-
-Deadline in(std::chrono::milliseconds time) {
-    return std::chrono::steady_clock::now() + time;
-}
-constexpr std::chrono::seconds generous{20};
 
 std::shared_ptr<LibvirtEvents> deaf() {
     return std::make_shared<LibvirtEvents>(nullptr, std::make_shared<DescribedVms>(std::nullopt));

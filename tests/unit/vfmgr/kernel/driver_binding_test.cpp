@@ -12,19 +12,19 @@ using test::Reaction;
 using test::soon;
 using test::SysfsReactions;
 
-std::string const pf = "0000:01:00.0";
-std::string const vf = "0000:01:10.4";
+std::string const pf_name = "0000:01:00.0";
+std::string const vf_name = "0000:01:10.4";
 
 struct OneVf : HostTree {
     OneVf() {
-        add_pf(pf, 7);
-        add_vf(pf, 2, vf);
-        put_in_group(vf, 12);
+        add_pf(pf_name, 7);
+        add_vf(pf_name, 2, vf_name);
+        put_in_group(vf_name, 12);
         add_driver("vfio-pci");
         write(drivers_probe(), "untouched");
     }
     [[nodiscard]] fs::path drivers_probe() const { return roots().sysfs / "bus/pci/drivers_probe"; }
-    [[nodiscard]] fs::path driver_override() const { return device(vf) / "driver_override"; }
+    [[nodiscard]] fs::path driver_override() const { return device(vf_name) / "driver_override"; }
     // Binds the driver of driver_override, as the kernel does.
     [[nodiscard]] Reaction probe() {
         return {drivers_probe(), [this](std::string const& text) {
@@ -43,10 +43,10 @@ struct OneVf : HostTree {
     }
     [[nodiscard]] Result<Observed> bind_to(std::optional<std::string> driver,
                                            Deadline deadline = soon()) const {
-        return perform_step(roots(), BindVfs{pci(pf), {2}, std::move(driver)}, deadline);
+        return perform_step(roots(), BindVfs{pci(pf_name), {2}, std::move(driver)}, deadline);
     }
     [[nodiscard]] Result<Observed> reset() const {
-        return perform_step(roots(), ResetVf{{pci(pf), 2}}, soon());
+        return perform_step(roots(), ResetVf{{pci(pf_name), 2}}, soon());
     }
     std::vector<std::string> probed;
     std::vector<std::string> unbound;
@@ -62,41 +62,41 @@ TEST_F(BindVfsStep, BindsByOverrideAndClearsIt) {
         auto const done = tree.bind_to("vfio-pci");
         ASSERT_TRUE(done) << done.error().detail;
     }
-    EXPECT_EQ(tree.probed, std::vector<std::string>{vf + " vfio-pci\n"});
-    EXPECT_EQ(driver_of(tree.roots(), pci(vf)), "vfio-pci");
+    EXPECT_EQ(tree.probed, std::vector<std::string>{vf_name + " vfio-pci\n"});
+    EXPECT_EQ(driver_of(tree.roots(), pci(vf_name)), "vfio-pci");
     EXPECT_EQ(tree.read(tree.driver_override()), "\n");
 }
 
 TEST_F(BindVfsStep, UnbindsTheOldDriverFirst) {
     OneVf tree;
-    tree.bind(vf, "igbvf");
-    tree.write(tree.device(vf) / "net/enp1s0v2/uevent", "");
+    tree.bind(vf_name, "igbvf");
+    tree.write(tree.device(vf_name) / "net/enp1s0v2/uevent", "");
     {
         SysfsReactions const kernel({tree.unbind("igbvf"), tree.probe()});
         auto const done = tree.bind_to("vfio-pci");
         ASSERT_TRUE(done) << done.error().detail;
     }
-    EXPECT_EQ(tree.unbound, std::vector<std::string>{vf});
-    EXPECT_EQ(driver_of(tree.roots(), pci(vf)), "vfio-pci");
+    EXPECT_EQ(tree.unbound, std::vector<std::string>{vf_name});
+    EXPECT_EQ(driver_of(tree.roots(), pci(vf_name)), "vfio-pci");
 }
 
 TEST_F(BindVfsStep, NoDriverMeansUnbind) {
     OneVf tree;
-    tree.bind(vf, "vfio-pci");
+    tree.bind(vf_name, "vfio-pci");
     {
         SysfsReactions const kernel({tree.unbind("vfio-pci")});
-        tree.write(tree.device(vf) / "vfio-dev/vfio0/uevent", "");
+        tree.write(tree.device(vf_name) / "vfio-dev/vfio0/uevent", "");
         auto const done = tree.bind_to(std::nullopt);
         ASSERT_TRUE(done) << done.error().detail;
     }
-    EXPECT_EQ(driver_of(tree.roots(), pci(vf)), std::nullopt);
+    EXPECT_EQ(driver_of(tree.roots(), pci(vf_name)), std::nullopt);
     EXPECT_EQ(tree.read(tree.drivers_probe()), "untouched");
 }
 
 TEST_F(BindVfsStep, WhatHoldsAlreadyIsNotWritten) {
     OneVf tree;
     EXPECT_TRUE(tree.bind_to(std::nullopt));
-    tree.bind(vf, "vfio-pci");
+    tree.bind(vf_name, "vfio-pci");
     EXPECT_TRUE(tree.bind_to("vfio-pci"));
     EXPECT_EQ(tree.read(tree.drivers_probe()), "untouched");
     EXPECT_EQ(tree.read(tree.driver_override()), "(null)\n");
@@ -153,23 +153,23 @@ TEST_F(BindVfsStep, HarmlessCompanyInTheGroupIsFine) {
 }
 
 // The second VF of the PF, in the first one's group.
-struct TwoVfs : OneVf {
-    TwoVfs() {
-        add_vf(pf, 3, other);
+struct TwoVfsToBind : OneVf {
+    TwoVfsToBind() {
+        add_vf(pf_name, 3, other);
         put_in_group(other, 12);
-        for (auto const& each : {vf, other}) {
+        for (auto const& each : {vf_name, other}) {
             bind(each, "igbvf");
             write(device(each) / "net" / ("enp1s0v" + each.substr(11)) / "uevent", "");
         }
     }
     [[nodiscard]] Result<Observed> bind_both(std::optional<std::string> driver) const {
-        return perform_step(roots(), BindVfs{pci(pf), {2, 3}, std::move(driver)}, soon());
+        return perform_step(roots(), BindVfs{pci(pf_name), {2, 3}, std::move(driver)}, soon());
     }
     std::string const other = "0000:01:10.6";
 };
 
 TEST_F(BindVfsStep, VfsOfOneGroupGoTogether) {
-    TwoVfs tree;
+    TwoVfsToBind tree;
     {
         SysfsReactions const kernel({tree.unbind("igbvf"), tree.probe()});
         auto const alone = tree.bind_to("vfio-pci");
@@ -178,14 +178,14 @@ TEST_F(BindVfsStep, VfsOfOneGroupGoTogether) {
         auto const both = tree.bind_both("vfio-pci");
         ASSERT_TRUE(both) << both.error().detail;
     }
-    EXPECT_EQ(tree.unbound, (std::vector<std::string>{vf, tree.other}));
-    EXPECT_EQ(driver_of(tree.roots(), pci(vf)), "vfio-pci");
+    EXPECT_EQ(tree.unbound, (std::vector<std::string>{vf_name, tree.other}));
+    EXPECT_EQ(driver_of(tree.roots(), pci(vf_name)), "vfio-pci");
     EXPECT_EQ(driver_of(tree.roots(), pci(tree.other)), "vfio-pci");
 }
 
 TEST_F(BindVfsStep, NoneIsTouchedWhenOneIsUsed) {
-    TwoVfs tree;
-    tree.bind(vf, "vfio-pci");
+    TwoVfsToBind tree;
+    tree.bind(vf_name, "vfio-pci");
     tree.bind(tree.other, "vfio-pci");
     tree.make_group_node(12);
     tree.add_process(812, "qemu-system-x86");
@@ -193,12 +193,12 @@ TEST_F(BindVfsStep, NoneIsTouchedWhenOneIsUsed) {
     auto const refused = tree.bind_both(std::nullopt);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::vf_in_use);
-    EXPECT_EQ(driver_of(tree.roots(), pci(vf)), "vfio-pci");
+    EXPECT_EQ(driver_of(tree.roots(), pci(vf_name)), "vfio-pci");
 }
 
 TEST_F(BindVfsStep, WithoutAnIommuNoVmCanHaveIt) {
     OneVf tree;
-    fs::remove(tree.device(vf) / "iommu_group");
+    fs::remove(tree.device(vf_name) / "iommu_group");
     auto const refused = tree.bind_to("vfio-pci");
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::unsupported);
@@ -207,7 +207,7 @@ TEST_F(BindVfsStep, WithoutAnIommuNoVmCanHaveIt) {
 
 TEST_F(BindVfsStep, OneInUseIsNotTouched) {
     OneVf tree;
-    tree.bind(vf, "vfio-pci");
+    tree.bind(vf_name, "vfio-pci");
     tree.make_group_node(12);
     tree.add_process(812, "qemu-system-x86");
     tree.give_descriptor(812, 33, "/dev/null");
@@ -242,44 +242,44 @@ TEST_F(BindVfsStep, AProbeThatBindsNothingIsAnErrorAlthoughTheWriteSucceeds) {
 
 TEST_F(ResetVfStep, TakesFlrAndPutsTheMethodsBack) {
     OneVf tree;
-    tree.write(tree.device(vf) / "reset_method", "flr bus\n");
-    tree.write(tree.device(vf) / "reset", "");
+    tree.write(tree.device(vf_name) / "reset_method", "flr bus\n");
+    tree.write(tree.device(vf_name) / "reset", "");
     auto const done = tree.reset();
     ASSERT_TRUE(done) << done.error().detail;
-    EXPECT_EQ(tree.read(tree.device(vf) / "reset"), "1");
-    EXPECT_EQ(tree.read(tree.device(vf) / "reset_method"), "flr bus");
+    EXPECT_EQ(tree.read(tree.device(vf_name) / "reset"), "1");
+    EXPECT_EQ(tree.read(tree.device(vf_name) / "reset_method"), "flr bus");
 }
 
 TEST_F(ResetVfStep, OtherResetsAreNoneOfOurs) {
     OneVf tree;
     for (auto const* const methods : {"bus\n", "", "pm bus\n", "flrx\n"}) {
-        tree.write(tree.device(vf) / "reset_method", methods);
-        tree.write(tree.device(vf) / "reset", "");
+        tree.write(tree.device(vf_name) / "reset_method", methods);
+        tree.write(tree.device(vf_name) / "reset", "");
         auto const refused = tree.reset();
         ASSERT_FALSE(refused) << methods;
         EXPECT_EQ(refused.error().problem, Problem::unsupported);
-        EXPECT_EQ(tree.read(tree.device(vf) / "reset"), "");
+        EXPECT_EQ(tree.read(tree.device(vf_name) / "reset"), "");
     }
 }
 
 TEST_F(ResetVfStep, ARefusedResetPutsTheMethodsBack) {
     OneVf tree;
-    tree.write(tree.device(vf) / "reset_method", "flr bus\n");
+    tree.write(tree.device(vf_name) / "reset_method", "flr bus\n");
     auto const refused = tree.reset();
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::kernel_refused);
-    EXPECT_EQ(tree.read(tree.device(vf) / "reset_method"), "flr bus");
+    EXPECT_EQ(tree.read(tree.device(vf_name) / "reset_method"), "flr bus");
 }
 
 TEST_F(ResetVfStep, OneInUseIsNotReset) {
     OneVf tree;
-    tree.write(tree.device(vf) / "reset_method", "flr\n");
-    tree.write(tree.device(vf) / "reset", "");
+    tree.write(tree.device(vf_name) / "reset_method", "flr\n");
+    tree.write(tree.device(vf_name) / "reset", "");
     tree.make_group_node(12);
     tree.add_process(812, "qemu-system-x86");
     tree.give_descriptor(812, 33, "/dev/null");
     EXPECT_EQ(tree.reset().error().problem, Problem::vf_in_use);
-    EXPECT_EQ(tree.read(tree.device(vf) / "reset"), "");
+    EXPECT_EQ(tree.read(tree.device(vf_name) / "reset"), "");
 }
 
 }  // namespace

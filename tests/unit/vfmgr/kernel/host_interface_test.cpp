@@ -12,12 +12,9 @@ namespace {
 using std::chrono::milliseconds;
 namespace fs = std::filesystem;
 using test::HostTree;
+using test::ip;
 using test::pci;
 using test::soon;
-
-IpAddress ip(std::string const& text) {
-    return IpAddress::parse(text).value();
-}
 
 struct VethPf : HostTree {
     VethPf() {
@@ -62,7 +59,7 @@ TEST_F(HostInterfaces, UpDoesNotWaitForCarrier) {
     ASSERT_FALSE(refused) << "the far end is down: no carrier";
     EXPECT_EQ(refused.error().problem, Problem::timed_out);
     EXPECT_EQ(refused.error().detail, "near0 is up but has no carrier");
-    std::thread other([&tree] {
+    std::thread other([] {
         auto socket = NlSocket::open(NlProtocol::route).value();
         auto const far = get_netdev(socket, "far0", soon()).value();
         EXPECT_TRUE(change_netdev(socket, "far0", {far.ifindex, true, {}}, soon()));

@@ -27,6 +27,10 @@ inline PciAddress pci(std::string const& text) {
     return PciAddress::parse(text).value();
 }
 
+inline IpAddress ip(std::string const& text) {
+    return IpAddress::parse(text).value();
+}
+
 // A function's configuration space with two capabilities: power management at 0x40, MSI-X at 0x70.
 inline std::string configuration_with_msix(unsigned vectors) {
     std::string bytes(256, '\0');

@@ -13,8 +13,8 @@ using test::HostTree;
 using test::pci;
 
 // One VF in group 12 with a VFIO driver, and no user.
-struct OneVf : HostTree {
-    OneVf() {
+struct GuardedVf : HostTree {
+    GuardedVf() {
         add_pf("0000:01:00.0", 7);
         add_vf("0000:01:00.0", 2, "0000:01:10.4");
         put_in_group("0000:01:10.4", 12);
@@ -29,7 +29,7 @@ struct OneVf : HostTree {
 };
 
 TEST(GuardUnused, AnIdleVfIsAttachable) {
-    OneVf const tree;
+    GuardedVf const tree;
     tree.add_process(812, "bash");
     tree.give_descriptor(812, 0, "/dev/zero");
     tree.give_descriptor(812, 1, "/nowhere/at/all");
@@ -39,7 +39,7 @@ TEST(GuardUnused, AnIdleVfIsAttachable) {
 }
 
 TEST(GuardUnused, AHolderOfTheGroupIsNamed) {
-    OneVf const tree;
+    GuardedVf const tree;
     tree.add_process(812, "qemu-system-x86");
     tree.give_descriptor(812, 33, "/dev/null");  // the group's device number
     auto const attachment = tree.guard();
@@ -51,7 +51,7 @@ TEST(GuardUnused, AHolderOfTheGroupIsNamed) {
 }
 
 TEST(GuardUnused, AHolderOfTheDeviceNodeCountsToo) {
-    OneVf const tree;
+    GuardedVf const tree;
     fs::remove(tree.roots().dev / "vfio/12");
     tree.link(tree.roots().dev / "vfio/devices/vfio0", "/dev/full");
     tree.add_process(900, "cloud-hypervisor");
@@ -62,7 +62,7 @@ TEST(GuardUnused, AHolderOfTheDeviceNodeCountsToo) {
 }
 
 TEST(GuardUnused, DescriptorsThatCannotBeReadMeanInUse) {
-    OneVf const tree;
+    GuardedVf const tree;
     tree.add_process(812, "secret");
     fs::remove_all(tree.roots().proc / "812/fd");
     tree.write(tree.roots().proc / "812/fd", "not a folder: opendir fails");
@@ -73,14 +73,14 @@ TEST(GuardUnused, DescriptorsThatCannotBeReadMeanInUse) {
 }
 
 TEST(GuardUnused, AProcessThatEndedMeanwhileHoldsNothing) {
-    OneVf const tree;
+    GuardedVf const tree;
     tree.add_process(812, "gone");
     fs::remove_all(tree.roots().proc / "812/fd");
     EXPECT_TRUE(tree.guard());
 }
 
 TEST(GuardUnused, WithoutProcNothingIsKnown) {
-    OneVf const tree;
+    GuardedVf const tree;
     fs::remove_all(tree.roots().proc);
     auto const attachment = tree.guard();
     ASSERT_FALSE(attachment);
@@ -88,14 +88,14 @@ TEST(GuardUnused, WithoutProcNothingIsKnown) {
 }
 
 TEST(GuardUnused, OurOwnDescriptorsAreNoUse) {
-    OneVf const tree;
+    GuardedVf const tree;
     tree.add_process(::getpid(), "vfmgrd");
     tree.give_descriptor(::getpid(), 5, "/dev/null");
     EXPECT_TRUE(tree.guard());
 }
 
 TEST(GuardUnused, AGroupThatCannotBeOpenedMeansInUse) {
-    OneVf const tree;
+    GuardedVf const tree;
     fs::remove(tree.roots().dev / "vfio/12");
     fs::create_directories(tree.roots().dev / "vfio/12");
     auto const attachment = tree.guard();
@@ -105,7 +105,7 @@ TEST(GuardUnused, AGroupThatCannotBeOpenedMeansInUse) {
 }
 
 TEST(GuardUnused, AVfWithoutVfioHasNothingToHold) {
-    OneVf const tree;
+    GuardedVf const tree;
     fs::remove(tree.roots().dev / "vfio/12");
     fs::remove_all(tree.device("0000:01:10.4") / "vfio-dev");
     fs::remove(tree.device("0000:01:10.4") / "driver");
@@ -115,14 +115,14 @@ TEST(GuardUnused, AVfWithoutVfioHasNothingToHold) {
 }
 
 TEST(GroupHold, TwoVfsInOneGroupAreOneOpen) {
-    OneVf const tree;
+    GuardedVf const tree;
     tree.add_vf("0000:01:00.0", 3, "0000:01:10.6");
     tree.put_in_group("0000:01:10.6", 12);
     std::vector<VfAt> const both{tree.vf, {{pci("0000:01:00.0"), 3}, pci("0000:01:10.6")}};
     EXPECT_EQ(GroupHold::take(tree.roots(), both).value().groups_held(), 1U);
 }
 
-struct HostDriven : OneVf {
+struct HostDriven : GuardedVf {
     HostDriven() {
         fs::remove_all(device("0000:01:10.4") / "vfio-dev");
         bind("0000:01:10.4", "igbvf");
@@ -169,7 +169,7 @@ TEST(GuardUnused, AnInterfaceThatIsNowhereToBeSeenIsUse) {
 }
 
 TEST(VfioNodes, AreTheGroupsAndTheDevices) {
-    OneVf const tree;
+    GuardedVf const tree;
     struct stat null{}, zero{};
     ::stat("/dev/null", &null);
     ::stat("/dev/zero", &zero);
@@ -183,7 +183,7 @@ TEST(VfioNodes, AreTheGroupsAndTheDevices) {
     EXPECT_EQ(vfio_nodes_of(tree.roots(), tree.vf.pci), (std::vector{null.st_rdev, zero.st_rdev}));
 }
 
-struct TwoProcesses : OneVf {
+struct TwoProcesses : GuardedVf {
     TwoProcesses() {
         add_process(812, "qemu");
         give_descriptor(812, 5, "/dev/null");

@@ -21,10 +21,6 @@ namespace vfmgr::test {
 inline constexpr std::uint16_t roce = 4791;
 inline constexpr std::uint16_t other_service = 9000;
 
-inline IpAddress ip(std::string const& text) {
-    return IpAddress::parse(text).value();
-}
-
 inline FileDescriptor this_network() {
     return FileDescriptor(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
 }

@@ -13,11 +13,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::HostTree;
+using test::ip;
 using test::pci;
 
-IpAddress ip(std::string const& text) {
-    return IpAddress::parse(text).value();
-}
 IpPrefix prefix(std::string const& text) {
     return IpPrefix::parse(text).value();
 }

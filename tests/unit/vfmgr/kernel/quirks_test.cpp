@@ -13,6 +13,7 @@
 #include <regex>
 
 #include "api/types/problem.hpp"
+#include "tests/unit/repository.hpp"
 
 namespace vfmgr::quirks {
 namespace {
@@ -151,7 +152,7 @@ std::string table_of_quirks() {
 }
 
 TEST(Table, IsTheDocuments) {
-    auto const file = fs::path(VFMGR_REPOSITORY) / "vfmgr/kernel/KERNEL.md";
+    auto const file = test::repository() / "vfmgr/kernel/KERNEL.md";
     auto const text = content_of(file);
     std::string const begin = "<!-- quirks: written by kernel_test -->\n";
     auto const from = text.find(begin);
@@ -163,7 +164,7 @@ TEST(Table, IsTheDocuments) {
 }
 
 std::string text_of_test(std::string const& name) {
-    for (auto const& each : fs::recursive_directory_iterator(fs::path(VFMGR_REPOSITORY) / "tests"))
+    for (auto const& each : fs::recursive_directory_iterator(test::repository() / "tests"))
         if (each.path().filename() == name + ".cpp") return content_of(each.path());
     return {};
 }

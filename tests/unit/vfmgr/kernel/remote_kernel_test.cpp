@@ -11,20 +11,18 @@
 #include <future>
 
 #include "tests/fakes/fake_kernel.hpp"
+#include "tests/unit/vfmgr/netlink/network_namespace.hpp"
 #include "vfmgr/kernel/worker.hpp"
 
 namespace vfmgr {
 namespace {
 
 using namespace std::chrono_literals;
+using test::soon;
 using testing::HasSubstr;
 
 PciAddress const pf0{0, 1, 0, 0};
 PciAddress const pf1{0, 2, 0, 0};
-
-Deadline soon() {
-    return std::chrono::steady_clock::now() + 10s;
-}
 
 // Opens once, for good.
 class Gate {

@@ -13,33 +13,33 @@ using test::Reaction;
 using test::soon;
 using test::SysfsReactions;
 
-std::string const pf = "0000:01:00.0";
+std::string const resized = "0000:01:00.0";
 
 // The kernel's side of sriov_numvfs, with at most `made_max` VFs.
 struct Resizing : HostTree {
-    explicit Resizing(int made_max = 100) : made_max_(made_max) { add_pf(pf, 7); }
+    explicit Resizing(int made_max = 100) : made_max_(made_max) { add_pf(resized, 7); }
 
     [[nodiscard]] SysfsReactions react(std::string const& file = "sriov_numvfs") {
-        auto const numvfs = device(pf) / file;
+        auto const numvfs = device(resized) / file;
         return SysfsReactions({{numvfs, [this](std::string const& text) {
                                     for (char const digit : text) resize(std::string(1, digit));
                                 }}});
     }
     [[nodiscard]] Result<Observed> set(int count, Deadline deadline = soon()) const {
-        return perform_step(roots(), SetNumVfs{pci(pf), static_cast<std::uint16_t>(count)},
+        return perform_step(roots(), SetNumVfs{pci(resized), static_cast<std::uint16_t>(count)},
                             deadline);
     }
     [[nodiscard]] std::string autoprobe() const {
-        return read(device(pf) / "sriov_drivers_autoprobe");
+        return read(device(resized) / "sriov_drivers_autoprobe");
     }
     std::vector<std::string> writes;
 
   private:
     void resize(std::string const& text) {
         writes.push_back(text);
-        for (int i = 0; i < 7; ++i) fs::remove(device(pf) / ("virtfn" + std::to_string(i)));
+        for (int i = 0; i < 7; ++i) fs::remove(device(resized) / ("virtfn" + std::to_string(i)));
         for (int i = 0; i < std::min(std::stoi(text), made_max_); ++i)
-            add_vf(pf, i, "0000:01:10." + std::to_string(i));
+            add_vf(resized, i, "0000:01:10." + std::to_string(i));
     }
     int made_max_;
 };
@@ -55,12 +55,12 @@ TEST_F(SetNumVfsStep, MakesVfs) {
     }
     EXPECT_EQ(tree.writes, std::vector<std::string>{"4"});
     EXPECT_EQ(tree.autoprobe(), "1");
-    EXPECT_EQ(list_vfs(tree.roots(), pci(pf)).value().size(), 4U);
+    EXPECT_EQ(list_vfs(tree.roots(), pci(resized)).value().size(), 4U);
 }
 
 TEST_F(SetNumVfsStep, OlderMlx5DriversHaveAFileOfTheirOwn) {
     Resizing tree;
-    fs::remove(tree.device(pf) / "sriov_numvfs");
+    fs::remove(tree.device(resized) / "sriov_numvfs");
     auto const refused = tree.set(4);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().remedy, "bind the PF to a driver that can create VFs");
@@ -93,7 +93,7 @@ TEST_F(SetNumVfsStep, BehindAChangeElsewhereThatHangsNothingIsBegun) {
                                        "and hangs in vfio_unregister_group_dev"),
               std::string::npos)
         << busy.error().detail;
-    EXPECT_EQ(tree.read(tree.device(pf) / "sriov_numvfs"), "untouched");
+    EXPECT_EQ(tree.read(tree.device(resized) / "sriov_numvfs"), "untouched");
 }
 
 TEST_F(SetNumVfsStep, AChangeElsewhereIsWaitedFor) {
@@ -114,7 +114,7 @@ TEST_F(SetNumVfsStep, AChangeElsewhereIsWaitedFor) {
 
 TEST_F(SetNumVfsStep, SwitchesAutoprobeOffAndBackToWhatItWas) {
     Resizing tree;
-    auto const file = tree.device(pf) / "sriov_drivers_autoprobe";
+    auto const file = tree.device(resized) / "sriov_drivers_autoprobe";
     fs::remove(file);
     ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);  // keeps writes one after the other
     FileDescriptor const fifo(::open(file.c_str(), O_RDWR | O_CLOEXEC));
@@ -143,7 +143,7 @@ TEST_F(SetNumVfsStep, ASilentUdevIsWaitedForUntilTheDeadline) {
 
 TEST_F(SetNumVfsStep, GoesThroughZero) {
     Resizing tree;
-    tree.add_vf(pf, 0, "0000:01:10.0");
+    tree.add_vf(resized, 0, "0000:01:10.0");
     {
         auto const kernel = tree.react();
         auto const done = tree.set(5);
@@ -154,20 +154,20 @@ TEST_F(SetNumVfsStep, GoesThroughZero) {
 
 TEST_F(SetNumVfsStep, RemovesAll) {
     Resizing tree;
-    tree.add_vf(pf, 0, "0000:01:10.0");
+    tree.add_vf(resized, 0, "0000:01:10.0");
     {
         auto const kernel = tree.react();
         ASSERT_TRUE(tree.set(0));
     }
     EXPECT_EQ(tree.writes, std::vector<std::string>{"0"});
-    EXPECT_TRUE(list_vfs(tree.roots(), pci(pf)).value().empty());
+    EXPECT_TRUE(list_vfs(tree.roots(), pci(resized)).value().empty());
 }
 
 TEST_F(SetNumVfsStep, WhatIsThereAlreadyIsNotWritten) {
     Resizing tree;
-    tree.add_vf(pf, 0, "0000:01:10.0");
+    tree.add_vf(resized, 0, "0000:01:10.0");
     EXPECT_TRUE(tree.set(1));
-    EXPECT_EQ(tree.read(tree.device(pf) / "sriov_numvfs"), "untouched");
+    EXPECT_EQ(tree.read(tree.device(resized) / "sriov_numvfs"), "untouched");
     EXPECT_EQ(tree.autoprobe(), "1\n");
 }
 
@@ -177,7 +177,7 @@ TEST_F(SetNumVfsStep, MoreThanTheDeviceHasIsRefusedUntouched) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::limit_exceeded);
     EXPECT_EQ(refused.error().detail, "0000:01:00.0 allows 7 VFs, 8 were requested");
-    EXPECT_EQ(tree.read(tree.device(pf) / "sriov_numvfs"), "untouched");
+    EXPECT_EQ(tree.read(tree.device(resized) / "sriov_numvfs"), "untouched");
 }
 
 // Within the time that a creation has (engine/execute.cpp): the driver's answer does not change.
@@ -194,7 +194,7 @@ TEST_F(SetNumVfsStep, FewerThanAskedForIsAnErrorSoon) {
 
 TEST_F(SetNumVfsStep, ARefusedWriteNamesErrnoAndPutsAutoprobeBack) {
     Resizing tree;
-    fs::remove(tree.device(pf) / "sriov_numvfs");
+    fs::remove(tree.device(resized) / "sriov_numvfs");
     auto const refused = tree.set(5);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().problem, Problem::kernel_refused);
@@ -207,8 +207,8 @@ TEST_F(SetNumVfsStep, ARefusedWriteNamesErrnoAndPutsAutoprobeBack) {
 
 TEST_F(SetNumVfsStep, ARefusedRemovalSaysSo) {
     Resizing tree;
-    tree.add_vf(pf, 0, "0000:01:10.0");
-    fs::remove(tree.device(pf) / "sriov_numvfs");
+    tree.add_vf(resized, 0, "0000:01:10.0");
+    fs::remove(tree.device(resized) / "sriov_numvfs");
     for (int const count : {0, 5}) {
         auto const refused = tree.set(count);
         ASSERT_FALSE(refused);
@@ -219,8 +219,8 @@ TEST_F(SetNumVfsStep, ARefusedRemovalSaysSo) {
 
 TEST_F(SetNumVfsStep, AVfInUseKeepsAllOfThem) {
     Resizing tree;
-    tree.add_vf(pf, 0, "0000:01:10.0");
-    tree.add_vf(pf, 1, "0000:01:10.1");
+    tree.add_vf(resized, 0, "0000:01:10.0");
+    tree.add_vf(resized, 1, "0000:01:10.1");
     tree.put_in_group("0000:01:10.1", 13);
     tree.make_group_node(13);
     tree.add_process(812, "qemu-system-x86");
@@ -231,13 +231,13 @@ TEST_F(SetNumVfsStep, AVfInUseKeepsAllOfThem) {
         EXPECT_EQ(refused.error().problem, Problem::vf_in_use);
         EXPECT_NE(refused.error().detail.find("VF 1 of 0000:01:00.0"), std::string::npos);
     }
-    EXPECT_EQ(tree.read(tree.device(pf) / "sriov_numvfs"), "untouched");
+    EXPECT_EQ(tree.read(tree.device(resized) / "sriov_numvfs"), "untouched");
     EXPECT_EQ(tree.autoprobe(), "1\n");
 }
 
 TEST_F(SetNumVfsStep, NoSuchPfIsNotFound) {
     HostTree const tree;
-    auto const missing = perform_step(tree.roots(), SetNumVfs{pci(pf), 1}, soon());
+    auto const missing = perform_step(tree.roots(), SetNumVfs{pci(resized), 1}, soon());
     ASSERT_FALSE(missing);
     EXPECT_EQ(missing.error().problem, Problem::not_found);
 }

@@ -132,8 +132,8 @@ TEST(SettingText, NamesAttributeAndValue) {
 // A device without VFs refuses with the kernel's own errors: veth stands for the PF.
 using ConfigureVfsStep = test::Networked;
 
-struct VethPf : test::VethPf {
-    VethPf() { write(device(pf) / "net/near0/dev_port", "0\n"); }
+struct VethSettings : test::VethPf {
+    VethSettings() { write(device(pf) / "net/near0/dev_port", "0\n"); }
     [[nodiscard]] Result<Observed> configure(ConfigureVfs step) const {
         step.pf = pci(pf);
         VFMGR_TRY(auto open, OpenPf::open(roots(), step.pf, soon()));
@@ -142,7 +142,7 @@ struct VethPf : test::VethPf {
 };
 
 TEST_F(ConfigureVfsStep, ARefusalNamesAttributeValueVfAndErrno) {
-    VethPf const tree;
+    VethSettings const tree;
     VfSpec settings;
     settings.trust = true;
     settings.mac = mac("52:54:00:11:22:33");
@@ -160,7 +160,7 @@ TEST_F(ConfigureVfsStep, ARefusalNamesAttributeValueVfAndErrno) {
 }
 
 TEST_F(ConfigureVfsStep, EachVfOfARefusedMessageIsNamed) {
-    VethPf tree;
+    VethSettings tree;
     ConfigureVfs step{{}, {}, {"trust"}};
     VfSpec settings;
     settings.trust = true;
@@ -177,7 +177,7 @@ TEST_F(ConfigureVfsStep, EachVfOfARefusedMessageIsNamed) {
 }
 
 TEST_F(ConfigureVfsStep, BestEffortIsToldAndNotFatal) {
-    VethPf const tree;
+    VethSettings const tree;
     VfSpec settings;
     settings.trust = true;
     settings.mac = mac("52:54:00:11:22:33");
@@ -193,7 +193,7 @@ TEST_F(ConfigureVfsStep, BestEffortIsToldAndNotFatal) {
 }
 
 TEST_F(ConfigureVfsStep, UnknownVfAndPfWithoutInterface) {
-    VethPf const tree;
+    VethSettings const tree;
     VfSpec settings;
     settings.trust = true;
     EXPECT_EQ(tree.configure({{}, {{9, settings}}, {}}).error().problem, Problem::not_found);
@@ -204,7 +204,7 @@ TEST_F(ConfigureVfsStep, UnknownVfAndPfWithoutInterface) {
 }
 
 TEST_F(ConfigureVfsStep, RoceIsDevlinksAndRefusedWithoutAPort) {
-    VethPf const tree;
+    VethSettings const tree;
     VfSpec settings;
     settings.roce = false;
     auto const refused = tree.configure({{}, {{2, settings}}, {}});
@@ -220,7 +220,7 @@ TEST_F(ConfigureVfsStep, RoceIsDevlinksAndRefusedWithoutAPort) {
 }
 
 TEST_F(ConfigureVfsStep, WhatIsSoAlreadyMayBeRefused) {
-    VethPf const tree;
+    VethSettings const tree;
     tree.write(tree.device("0000:01:10.4") / "config", test::configuration_with_msix(12));
     VfSpec settings;
     settings.msix_vectors = 12;
@@ -235,7 +235,7 @@ TEST_F(ConfigureVfsStep, WhatIsSoAlreadyMayBeRefused) {
 }
 
 TEST_F(ConfigureVfsStep, MsixVectorsAreWrittenAndReadBack) {
-    VethPf const tree;
+    VethSettings const tree;
     auto const file = tree.device("0000:01:10.4") / "sriov_vf_msix_count";
     VfSpec settings;
     settings.msix_vectors = 12;
@@ -259,7 +259,7 @@ TEST_F(ConfigureVfsStep, MsixVectorsAreWrittenAndReadBack) {
 
 // An InfiniBand PF without ib_ipoib, with NVIDIA's own driver.
 TEST_F(ConfigureVfsStep, GuidsAndPolicyGoToOfedsFilesWithoutAnInterface) {
-    VethPf const tree;
+    VethSettings const tree;
     fs::remove_all(tree.device("0000:01:00.0") / "net");
     auto const folder = tree.device("0000:01:00.0") / "sriov/2";
     for (auto const* const name : {"node", "port", "policy"}) tree.write(folder / name, "");

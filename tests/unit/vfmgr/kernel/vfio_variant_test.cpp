@@ -10,7 +10,7 @@ using test::HostTree;
 using test::pci;
 
 // Lines as depmod writes them, on Linux 6.1.
-constexpr auto aliases = R"(# Aliases extracted from modules themselves.
+constexpr auto vfio_aliases = R"(# Aliases extracted from modules themselves.
 alias pci:v000015B3d0000101Esv*sd*bc*sc*i* mlx5_core
 alias vfio_pci:v*d*sv*sd*bc*sc*i* vfio_pci
 alias vfio_pci:v000015B3d*sv*sd*bc*sc*i* a_vendors
@@ -22,15 +22,16 @@ constexpr auto connectx = "pci:v000015B3d0000101Esv000015B3sd00000023bc02sc00i00
 constexpr auto intel = "pci:v00008086d000010CAsv00001AF4sd00001100bc02sc00i00";
 
 TEST(BestVfioModule, SaysTheMostOfTheDevice) {
-    EXPECT_EQ(best_vfio_module(aliases, connectx), "mlx5_vfio_pci");
-    EXPECT_EQ(best_vfio_module(aliases, "pci:v000015B3d00001018sv0sd0bc02sc00i00"), "a_vendors");
-    EXPECT_EQ(best_vfio_module(aliases, intel), "vfio_pci") << "it is for every device";
+    EXPECT_EQ(best_vfio_module(vfio_aliases, connectx), "mlx5_vfio_pci");
+    EXPECT_EQ(best_vfio_module(vfio_aliases, "pci:v000015B3d00001018sv0sd0bc02sc00i00"),
+              "a_vendors");
+    EXPECT_EQ(best_vfio_module(vfio_aliases, intel), "vfio_pci") << "it is for every device";
 }
 
 TEST(BestVfioModule, NoneWhereNoneIsListed) {
     EXPECT_EQ(best_vfio_module("", connectx), std::nullopt);
     EXPECT_EQ(best_vfio_module("alias pci:v*d*sv*sd*bc*sc*i* e1000", connectx), std::nullopt);
-    EXPECT_EQ(best_vfio_module(aliases, "usb:v046DpC52Bd1203"), std::nullopt);
+    EXPECT_EQ(best_vfio_module(vfio_aliases, "usb:v046DpC52Bd1203"), std::nullopt);
     EXPECT_EQ(best_vfio_module("alias vfio_pci:v*", connectx), std::nullopt) << "names no module";
     EXPECT_EQ(best_vfio_module("alias vfio_pci:v* ", connectx), std::nullopt);
     EXPECT_EQ(best_vfio_module("alias vfio_pci:v* last", connectx), "last") << "no line end";
@@ -40,7 +41,7 @@ struct ConnectX : HostTree {
     ConnectX() {
         add_device("0000:01:00.2");
         write(device("0000:01:00.2") / "modalias", connectx + std::string("\n"));
-        write(roots().modules / "modules.alias", aliases);
+        write(roots().modules / "modules.alias", vfio_aliases);
     }
     [[nodiscard]] std::optional<VfioVariant> variant() {
         return known.variant_of(roots(), pci("0000:01:00.2"));

@@ -8,7 +8,7 @@
 namespace vfmgr {
 namespace {
 
-PciAddress const pf{0, 1, 0, 0};
+PciAddress const asked{0, 1, 0, 0};
 
 template <class T>
 std::string_view without_newline(T const& line) {
@@ -19,8 +19,8 @@ TEST(WorkerMessages, RequestsComeBackAsTheyWere) {
     VfSpec settings;
     settings.mac = MacAddress{};  // as a baseline may have it
     for (auto const& request :
-         {WorkerRequest{1, std::nullopt, 20'000}, WorkerRequest{2, SetNumVfs{pf, 7}, 1},
-          WorkerRequest{3, ConfigureVfs{pf, {{2, settings}}, {"mac"}}, 0},
+         {WorkerRequest{1, std::nullopt, 20'000}, WorkerRequest{2, SetNumVfs{asked, 7}, 1},
+          WorkerRequest{3, ConfigureVfs{asked, {{2, settings}}, {"mac"}}, 0},
           WorkerRequest{4, AddSoftRdmaLink{{"rxe0", SoftRdmaType::rxe, "bond0"}}, 1},
           WorkerRequest{5, RemoveSoftRdmaLink{"rxe0", true}, 1},
           WorkerRequest{6, {}, 5, WorkerReads::firmware},
@@ -33,21 +33,21 @@ TEST(WorkerMessages, RequestsComeBackAsTheyWere) {
 
 TEST(WorkerMessages, AnswersComeBackAsTheyWere) {
     KernelView view;
-    view.pfs[pf] = make_igb_pf("0000:01:00.0", "enp1s0");
-    view.pfs[pf].stuck = "it hangs";
+    view.pfs[asked] = make_igb_pf("0000:01:00.0", "enp1s0");
+    view.pfs[asked].stuck = "it hangs";
     HostInterface interface;
-    interface.id = {pf, std::uint16_t{100}};
+    interface.id = {asked, std::uint16_t{100}};
     interface.peers.push_back({IpAddress::parse("10.0.0.2").value(), {}});
-    view.pfs[pf].interfaces.push_back(interface);
+    view.pfs[asked].interfaces.push_back(interface);
     VfState vf;
     vf.pci = {0, 1, 0x10, 0};
     vf.settings.mac = MacAddress{};
     vf.holders = {{812, "qemu \"x\"\n"}};
-    view.pfs[pf].vfs.push_back(vf);
+    view.pfs[asked].vfs.push_back(vf);
     view.routes.push_back({IpPrefix::parse("10.1.0.0/16").value(), "eth0"});
     FirmwareCard card;
-    card.pci = pf;
-    card.functions = {pf};
+    card.pci = asked;
+    card.functions = {asked};
     card.problem = Error{Problem::unsupported, "no tool", "install it"};
     auto& network = view.network.emplace();
     network.netdevs["bond0.100"].parent = "bond0";
@@ -66,7 +66,13 @@ TEST(WorkerMessages, AnswersComeBackAsTheyWere) {
         {2, {}, {}, {"remark"}},
         {4, {}, {}, {}, std::vector{card}},
         {5, {}, {}, {}, {}, counters},
-        {6, {}, {}, {}, {}, {}, PfTraffic{pf, Time{std::chrono::seconds(9)}, {{3, counters}}, {}}},
+        {6,
+         {},
+         {},
+         {},
+         {},
+         {},
+         PfTraffic{asked, Time{std::chrono::seconds(9)}, {{3, counters}}, {}}},
         {3, Error{Problem::vf_in_use, "a", "b", {{"open", "EBUSY", "busy"}}}, {}, {}}};
     for (auto const& answer : answers) {
         auto const line = to_line(answer);

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-PciAddress const pf{0, 1, 0, 0};
+PciAddress const served{0, 1, 0, 0};
 
 Deadline in(std::chrono::milliseconds time) {
     return std::chrono::steady_clock::now() + time;
@@ -33,8 +33,8 @@ TEST(StartWorker, GoesOnWhereDescriptorsAreScarce) {
     std::vector<WorkerProcess> kept;  // descriptors that they freed would lie below the limit
     for (int again = 0; again < 3; ++again) {
         test::NoDescriptorsLeft const none;
-        EXPECT_FALSE(start_worker({program.get(), folder.file("locks"), without}, pf));
-        auto started = start_worker({program.get(), folder.file("locks"), spare}, pf);
+        EXPECT_FALSE(start_worker({program.get(), folder.file("locks"), without}, served));
+        auto started = start_worker({program.get(), folder.file("locks"), spare}, served);
         ASSERT_TRUE(started) << detail_with_causes(started.error());
         EXPECT_EQ(started->end(), "exit status 0");
         kept.push_back(std::move(*started));
@@ -80,11 +80,11 @@ TEST(SpawnWorker, AProgramThatIsNotThereIsAnError) {
 
 TEST(LockPf, IsHeldByTheWorkerAsLongAsItLives) {
     test::TemporaryFolder const folder;
-    auto lock = lock_subject(folder.path(), pf);
+    auto lock = lock_subject(folder.path(), served);
     ASSERT_TRUE(lock);
     auto process = shell("read -r line <&3", std::move(*lock));
     ASSERT_TRUE(process);
-    auto const held = lock_subject(folder.path(), pf);
+    auto const held = lock_subject(folder.path(), served);
     ASSERT_FALSE(held);
     EXPECT_EQ(held.error().problem, Problem::pf_stuck);
     EXPECT_NE(held.error().detail.find("pid " + std::to_string(process->pid)), std::string::npos)
@@ -93,18 +93,18 @@ TEST(LockPf, IsHeldByTheWorkerAsLongAsItLives) {
     EXPECT_TRUE(lock_subject(folder.path(), HostNetwork{})) << "the host's network";
     auto const began = std::chrono::steady_clock::now();
     auto const threads = entries("/proc/self/task").size();
-    await_predecessor(folder.path(), pf, in(50ms));
+    await_predecessor(folder.path(), served, in(50ms));
     EXPECT_GE(std::chrono::steady_clock::now() - began, 50ms) << "its end is waited for";
     EXPECT_EQ(entries("/proc/self/task").size(), threads) << "a thread left behind takes the lock";
     process->kill();
-    await_predecessor(folder.path(), pf, in(10s));
+    await_predecessor(folder.path(), served, in(10s));
     // The kernel closes its descriptors before its end is visible.
-    EXPECT_TRUE(lock_subject(folder.path(), pf));
+    EXPECT_TRUE(lock_subject(folder.path(), served));
     EXPECT_EQ(process->end(), "signal 9");
 }
 
 TEST(WorkerWord, NamesAPfOrTheHost) {
-    for (KernelSubject const subject : {KernelSubject(HostNetwork{}), KernelSubject(pf)})
+    for (KernelSubject const subject : {KernelSubject(HostNetwork{}), KernelSubject(served)})
         EXPECT_EQ(worker_subject(worker_word(subject)), subject);
     EXPECT_EQ(worker_word(HostNetwork{}), "host");
     EXPECT_FALSE(worker_subject("bond0"));

@@ -16,11 +16,11 @@ HostView host_with_vf(std::optional<MacAddress> const& mac) {
     return host;
 }
 
-auto const strange = MacAddress::parse("52:54:00:c0:00:02").value();
+auto const of_no_vf = MacAddress::parse("52:54:00:c0:00:02").value();
 
 TEST(RemotePath, IsTheWireWhenTheMacIsNobodysHere) {
-    EXPECT_EQ(path_to(strange, host_with_vf(example::mac(7))), TestPath::wire);
-    EXPECT_EQ(path_to(strange, host_with_vf(MacAddress{})), TestPath::wire);
+    EXPECT_EQ(path_to(of_no_vf, host_with_vf(example::mac(7))), TestPath::wire);
+    EXPECT_EQ(path_to(of_no_vf, host_with_vf(MacAddress{})), TestPath::wire);
 }
 
 TEST(RemotePath, IsInternalWhenTheMacIsAPfsOrAVfs) {
@@ -32,7 +32,7 @@ TEST(RemotePath, IsInternalWhenTheMacIsAPfsOrAVfs) {
 TEST(RemotePath, IsNotKnownWithoutAMac) {
     EXPECT_EQ(path_to(std::nullopt, host_with_vf(example::mac(7))), std::nullopt);
     EXPECT_EQ(path_to(MacAddress{}, host_with_vf(example::mac(7))), std::nullopt);
-    EXPECT_EQ(path_to(strange, host_with_vf(std::nullopt)), std::nullopt)
+    EXPECT_EQ(path_to(of_no_vf, host_with_vf(std::nullopt)), std::nullopt)
         << "the driver does not report that VF's";
 }
 

@@ -2,12 +2,12 @@
 // Stores as earlier vfmgrds left them (forms/form-N.sql, never regenerated): nothing in them is
 // lost, and later features work.
 #include "store_bench.hpp"
+#include "tests/unit/repository.hpp"
 
 namespace vfmgr {
 namespace {
 
-std::filesystem::path const forms =
-    std::filesystem::path(VFMGR_REPOSITORY) / "tests/fixtures/store-forms";
+std::filesystem::path const forms = test::repository() / "tests/fixtures/store-forms";
 constexpr auto running = "00000000000000000000000000000001";
 constexpr auto failed = "00000000000000000000000000000002";
 

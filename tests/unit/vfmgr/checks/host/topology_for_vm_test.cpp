@@ -20,7 +20,7 @@ PciAddress at(char const* text) {
 
 // A PF with a VF below a switch, and another function that belongs to no VM.
 struct TopologyForVm : testing::Test {
-    test::TemporaryFolder folder;
+    vfmgr::test::TemporaryFolder folder;
 
     TopologyForVm() {
         add("pci0000:16/0000:16:01.0/0000:17:00.0/0000:18:00.0/0000:1c:00.0", "32.0 GT/s PCIe");

@@ -94,7 +94,7 @@ TEST(PerftestPage, IsOneOfLinux) {
 
 TEST(PerftestMtu, IsNumberedAsVerbsDo) {
     auto text = "1\0"s;
-    for (std::uint32_t const bytes : {256, 512, 1024, 2048, 4096}) {
+    for (std::uint32_t const bytes : {256U, 512U, 1024U, 2048U, 4096U}) {
         EXPECT_EQ(perftest_mtu_bytes(text), bytes);
         EXPECT_EQ(make_perftest_mtu(bytes), text);
         ++text[0];
