@@ -47,7 +47,7 @@ void read_stored_spec(JsonReader& reader, AttachmentSpec& spec) {
 void check_best_effort(JsonReader& reader, std::vector<std::string> const& names) {
     std::set<std::string_view> known;
     for (std::size_t i = 0; i < names.size(); ++i) {
-        auto const pointer = fmt::format("best_effort/{}", i);
+        auto const pointer = reader.member_of("best_effort", i);
         if (!enum_value<VfAttribute>(names[i]))
             reader.complain(pointer, fmt::format("must be a member of settings: {}",
                                                  enum_choices<VfAttribute>()));

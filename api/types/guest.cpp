@@ -158,11 +158,11 @@ void check(JsonReader& reader, GuestReport const& report) {
     check_text(reader, "nonce", report.nonce, id_characters_max);
     if (check_count(reader, "tests", report.tests.size(), tests_max))
         for (std::size_t i = 0; i < report.tests.size(); ++i)
-            check_test(reader, fmt::format("tests/{}", i), report.tests[i]);
+            check_test(reader, reader.member_of("tests", i), report.tests[i]);
     check_map(reader, "digests", report.digests, digests_max);
     if (check_count(reader, "counters", report.counters.size(), counters_max))
         for (std::size_t i = 0; i < report.counters.size(); ++i) {
-            auto const at = fmt::format("counters/{}/", i);
+            auto const at = reader.member_of("counters", i) + "/";
             check_text(reader, at + "device", report.counters[i].device, id_characters_max);
             check_text(reader, at + "name", report.counters[i].name, id_characters_max);
         }

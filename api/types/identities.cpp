@@ -18,7 +18,7 @@ void check_apart(JsonReader& reader, std::string const& key, std::vector<Range<T
     for (std::size_t later = 0; later < ranges.size(); ++later)
         for (std::size_t earlier = 0; earlier < later; ++earlier)
             if (ranges[earlier].overlaps(ranges[later]))
-                reader.complain(fmt::format("{}/{}", key, later),
+                reader.complain(reader.member_of(key, later),
                                 fmt::format("overlaps {}", to_string(ranges[earlier])));
 }
 
@@ -56,19 +56,19 @@ void check(JsonReader& reader, Identities const& identities) {
     for (std::size_t i = 0; i < identities.macs.size(); ++i) {
         auto const& [first, last] = identities.macs[i];
         if (!can_be_a_vfs(first) || first.octets[0] != last.octets[0])
-            reader.complain(fmt::format("macs/{}", i),
+            reader.complain(reader.member_of("macs", i),
                             "must be of unicast MACs with one first octet, and not zero");
     }
     for (std::size_t i = 0; i < identities.guids.size(); ++i)
         if (identities.guids[i].first.value == 0)
-            reader.complain(fmt::format("guids/{}", i), "must not contain zero");
+            reader.complain(reader.member_of("guids", i), "must not contain zero");
     if (identities.addresses.size() > identity_ranges_max)
         reader.complain("addresses", fmt::format("must be at most {}", identity_ranges_max));
     for (std::size_t later = 0; later < identities.addresses.size(); ++later)
         for (std::size_t earlier = 0; earlier < later; ++earlier)
             if (identities.addresses[earlier].network == identities.addresses[later].network)
-                reader.complain(fmt::format("addresses/{}/network", later),
-                                fmt::format("is already that of addresses/{}", earlier));
+                reader.complain(reader.member_of("addresses", later) + "/network",
+                                "is already that of " + reader.member_of("addresses", earlier));
 }
 
 template struct Json<Identities>;

@@ -185,6 +185,13 @@ class JsonReader {
     [[nodiscard]] bool clean(Keys... keys) const {
         return in_.is_object() && (!complained_about(pointer_ + "/" + keys) && ...);
     }
+    // Returns "key/PLACE" of a member of a list that was read into `index`. Members with mistakes
+    // are not in what was read, so an index there is not always the place in the document.
+    [[nodiscard]] std::string member_of(std::string const& key, std::size_t index) const {
+        auto const places = places_.find(key);
+        return fmt::format("{}/{}", key,
+                           places == places_.end() ? index : places->second.at(index));
+    }
     // For variants: reads a discriminator without consuming the object.
     [[nodiscard]] nlohmann::json const& json() const { return in_; }
     void accept(char const* key) { accepted_.insert(key); }
@@ -257,11 +264,14 @@ class JsonReader {
     template <class T>
     void decode_nested(nlohmann::json const& in, std::string const& key, std::vector<T>& out) {
         if (!in.is_array()) return complain(key, "must be an array");
+        std::vector<std::size_t> places;
         for (std::size_t i = 0; i < in.size(); ++i) {
             T value{};
-            if (decode(in[i], key + "/" + std::to_string(i), value))
-                out.push_back(std::move(value));
+            if (!decode(in[i], key + "/" + std::to_string(i), value)) continue;
+            out.push_back(std::move(value));
+            places.push_back(i);
         }
+        if (places.size() < in.size()) places_.insert_or_assign(key, std::move(places));
     }
     template <class T>
     void decode_nested(nlohmann::json const& in, std::string const& key,
@@ -323,6 +333,7 @@ class JsonReader {
     std::size_t violations_before_;
     UnknownKeys unknown_;
     std::set<std::string, std::less<>> accepted_;
+    std::map<std::string, std::vector<std::size_t>> places_;  // of lists of which some was not read
 };
 
 template <class T>

@@ -43,14 +43,14 @@ void check_host_address(JsonReader& reader, IpPrefix const& prefix, NetworkPf co
 void check_pfs(JsonReader& reader, Network const& network) {
     auto const& pfs = network.pfs;
     for (std::size_t later = 0; later < pfs.size(); ++later) {
-        auto const at = fmt::format("pfs/{}", later);
+        auto const at = reader.member_of("pfs", later);
         check_host_address(reader, network.prefix, pfs[later], at + "/host_address");
         for (std::size_t earlier = 0; earlier < later; ++earlier) {
             if (pfs[earlier].pf == pfs[later].pf)
-                reader.complain(at + "/pf", fmt::format("is already in pfs/{}", earlier));
+                reader.complain(at + "/pf", "is already in " + reader.member_of("pfs", earlier));
             if (pfs[earlier].host_address == pfs[later].host_address)
                 reader.complain(at + "/host_address",
-                                fmt::format("is already that of pfs/{}", earlier));
+                                "is already that of " + reader.member_of("pfs", earlier));
         }
     }
 }
@@ -59,7 +59,7 @@ void check_ranges(JsonReader& reader, Network const& network) {
     auto const& ranges = network.ranges;
     for (std::size_t later = 0; later < ranges.size(); ++later) {
         auto const& range = ranges[later];
-        auto const at = fmt::format("ranges/{}", later);
+        auto const at = reader.member_of("ranges", later);
         if (!network.prefix.contains(range.first) || !network.prefix.contains(range.last))
             reader.complain(at, "must be inside the prefix " + to_string(network.prefix));
         for (std::size_t earlier = 0; earlier < later; ++earlier)

@@ -204,7 +204,7 @@ void check_free_vfs(JsonReader& reader, PfSpec const& spec) {
     Once<Guid> port_guids{reader};
     for (std::size_t i = 0; i < spec.free_vfs.size(); ++i) {
         auto const& [index, settings] = spec.free_vfs[i];
-        auto const at = fmt::format("free_vfs/{}/", i);
+        auto const at = reader.member_of("free_vfs", i) + "/";
         numbers.add(index, at + "index");
         macs.add(settings.mac, at + "settings/mac");
         node_guids.add(settings.node_guid, at + "settings/node_guid");

@@ -36,7 +36,7 @@ void check_each(JsonReader& reader, std::string const& key, std::vector<std::str
                 std::size_t most, Rule const& wrong) {
     if (values.size() > most) return reader.complain(key, fmt::format("must be at most {}", most));
     for (std::size_t i = 0; i < values.size(); ++i) {
-        auto const pointer = fmt::format("{}/{}", key, i);
+        auto const pointer = reader.member_of(key, i);
         if (std::string const rule = wrong(values[i]); !rule.empty())
             reader.complain(pointer, rule);
         else if (std::find(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(i),

@@ -40,6 +40,12 @@ TEST(AllMistakes, OfASpecOfAPf) {
         UnorderedElementsAre("/free_vfs/1/index", "/free_vfs/1/settings/mac", "/free_vfs/2/index"));
     EXPECT_THAT(mistakes<PfSpec>(R"({"free_vfs": [{"index": 0, "settings": {}}]})"),
                 UnorderedElementsAre("/free_vfs/0/settings"));
+    // What can't be read moves no place of what follows.
+    EXPECT_THAT(mistakes<PfSpec>(R"({"num_vfs": 2, "free_vfs": [
+                    {"index": -1, "settings": {"trust": true}},
+                    {"index": 1, "settings": {"trust": true}},
+                    {"index": 2, "settings": {"trust": true}}]})"),
+                UnorderedElementsAre("/free_vfs/0/index", "/free_vfs/2/index"));
 }
 
 TEST(AllMistakes, OfANetwork) {
