@@ -99,11 +99,28 @@ inline CheckReport report_on(Case const& one) {
     return report_on(document_of(one));
 }
 
-// Calls `look` with the name and the document of each bundle and each case.
-template <class Look>
-void for_each_machine(Look look) {
-    for (auto const& name : all_bundles()) look(name, document_of(name));
-    for (auto const& one : all_cases()) look(one.name, document_of(one));
+// A bundle or a case, and what all rules say of it.
+struct JudgedMachine {
+    std::string name;
+    std::string document;
+    Facts facts;
+    CheckReport report;
+};
+
+// Every bundle and every case; judged once, since that takes most of these tests' time.
+inline std::vector<JudgedMachine> const& all_machines() {
+    static auto const all = [] {
+        std::vector<JudgedMachine> machines;
+        auto const judge = [&](std::string const& name, nlohmann::json const& document) {
+            auto facts = facts_of(document);
+            auto report = diagnose(facts, all_rules());
+            machines.push_back({name, document.dump(), std::move(facts), std::move(report)});
+        };
+        for (auto const& name : all_bundles()) judge(name, document_of(name));
+        for (auto const& one : all_cases()) judge(one.name, document_of(one));
+        return machines;
+    }();
+    return all;
 }
 
 }  // namespace vfmgr::checks::test

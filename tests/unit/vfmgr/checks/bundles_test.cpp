@@ -81,10 +81,10 @@ using Saying = std::map<CheckResult, std::set<std::string>>;
 
 std::map<std::string, Saying> sayings_by_rule() {
     std::map<std::string, Saying> sayings;
-    for_each_machine([&](std::string const&, nlohmann::json const& document) {
-        for (auto const& finding : report_on(document).findings)
-            sayings[finding.rule][finding.result].insert(document.at("provenance"));
-    });
+    for (auto const& machine : all_machines())
+        for (auto const& finding : machine.report.findings)
+            sayings[finding.rule][finding.result].insert(
+                std::string(enum_name(machine.facts.provenance)));
     return sayings;
 }
 
@@ -217,16 +217,15 @@ TEST(Documentation, SaysWhatEachRuleRestsOn) {
 
 // Each failure has a remedy, or the finding names what cannot be fixed.
 TEST(Findings, ThatAreBadHaveARemedy) {
-    for_each_machine([](std::string const& name, nlohmann::json const& document) {
-        for (auto const& finding : report_on(document).findings) {
-            bool const bad = is_bad(finding);
-            EXPECT_EQ(bad, finding.remedy.has_value()) << name << " " << finding.rule;
-            EXPECT_FALSE(finding.detail.empty()) << name << " " << finding.rule;
+    for (auto const& machine : all_machines())
+        for (auto const& finding : machine.report.findings) {
+            auto const where = machine.name + " " + finding.rule;
+            EXPECT_EQ(is_bad(finding), finding.remedy.has_value()) << where;
+            EXPECT_FALSE(finding.detail.empty()) << where;
             auto const remedy = finding.remedy.value_or(Remedy{{}, {}, "none is needed", {}});
             EXPECT_FALSE(remedy.commands.empty() && remedy.note.empty() && remedy.drain.empty())
-                << name << " " << finding.rule;
+                << where;
         }
-    });
 }
 
 // Returns commands that let devices below a switch reach each other past the IOMMU.
@@ -247,27 +246,26 @@ std::vector<std::string> commands_against_isolation(CheckReport const& report) {
 }
 
 // Decides by the document's own words, not by what the rules query.
-bool may_attach(nlohmann::json const& document) {
-    auto const text = document.dump();
+bool may_attach(JudgedMachine const& machine) {
     for (auto const* word :
          {"virtfn", "/physfn", "drivers/vfio-pci", "drivers/mlx5_vfio_pci", "vfio_pci ",
           "Id=vfmgrd.service\\nLoadState=loaded", "Id=libvirtd.service\\nLoadState=loaded",
           "Id=virtqemud.service\\nLoadState=loaded"})
-        if (text.find(word) != text.npos) return true;
-    return document.value("machine", "host") == "guest";
+        if (machine.document.find(word) != machine.document.npos) return true;
+    return machine.facts.machine == CheckedMachine::guest;
 }
 
 // The bare-metal recipe for GPUDirect opens a hole between VMs.
 TEST(Remedies, NeverSwitchAcsOffWhereDevicesMayBeAttached) {
     int told = 0, held_back = 0;
-    for_each_machine([&](std::string const& name, nlohmann::json const& document) {
-        auto const commands = commands_against_isolation(report_on(document));
+    for (auto const& machine : all_machines()) {
+        auto const commands = commands_against_isolation(machine.report);
         told += !commands.empty();
-        held_back += may_attach(document);
-        if (may_attach(document)) {
-            EXPECT_THAT(commands, testing::IsEmpty()) << name;
+        held_back += may_attach(machine);
+        if (may_attach(machine)) {
+            EXPECT_THAT(commands, testing::IsEmpty()) << machine.name;
         }
-    });
+    }
     EXPECT_GT(told, 0) << "bare metal's recipe is never told";
     EXPECT_GT(held_back, 50);
 }

@@ -3,7 +3,6 @@
 // something.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <regex>
 
 #include "tests/unit/vfmgr/checks/bundles.hpp"
@@ -14,54 +13,49 @@ namespace {
 
 using namespace test;
 
-void each_remedy(
-    std::function<void(std::string const& name, Machine const&, Finding const&)> judge) {
-    for_each_machine([&](std::string const& name, nlohmann::json const& document) {
-        auto const facts = facts_of(document);
-        auto const machine = read_machine(facts);
-        for (auto const& finding : diagnose(facts, all_rules()).findings)
-            if (finding.remedy) judge(name, machine, finding);
-    });
+// Returns the modules that these commands load although they are loaded.
+std::vector<std::string> loaded_twice(Machine const& machine, Remedy const& remedy) {
+    std::vector<std::string> twice;
+    std::set<std::string, std::less<>> taken_out;
+    for (std::string_view command : remedy.commands) {
+        auto const words = words_in(command);
+        if (words.size() < 2) continue;
+        bool const removes = words[0] == "rmmod" || (words[0] == "modprobe" && words[1] == "-r");
+        if (words[0] != "modprobe" && !removes) continue;
+        for (auto word : words) {
+            if (word == "&&" || word == ";") break;
+            std::string module(word);
+            std::ranges::replace(module, '-', '_');
+            if (removes) taken_out.insert(module);
+            if (!removes && module_loaded(machine, module) && !taken_out.contains(module))
+                twice.push_back(module);
+        }
+    }
+    return twice;
 }
 
 // A module that is loaded is loaded again only after it was taken out.
 TEST(Remedies, LoadNoModuleThatIsLoaded) {
-    each_remedy([](std::string const& name, Machine const& machine, Finding const& finding) {
-        std::set<std::string, std::less<>> taken_out;
-        for (std::string_view command : finding.remedy->commands) {
-            auto const words = words_in(command);
-            if (words.size() < 2) continue;
-            bool const removes =
-                words[0] == "rmmod" || (words[0] == "modprobe" && words[1] == "-r");
-            if (words[0] != "modprobe" && !removes) continue;
-            bool takes = removes;
-            for (auto word : words) {
-                if (word == "&&" || word == ";") break;
-                std::string module(word);
-                std::ranges::replace(module, '-', '_');
-                if (takes) taken_out.insert(module);
-                if (takes || !module_loaded(machine, module)) continue;
-                EXPECT_TRUE(taken_out.contains(module))
-                    << name << ": " << finding.rule << " " << finding.subject << ": " << command;
-            }
-        }
-    });
+    for (auto const& judged : all_machines()) {
+        auto const machine = read_machine(judged.facts);
+        for (auto const& finding : judged.report.findings)
+            for (auto const& module : loaded_twice(machine, finding.remedy.value_or(Remedy{})))
+                ADD_FAILURE() << judged.name << ": " << finding.rule << " " << finding.subject
+                              << ": " << module;
+    }
 }
 
 // No placeholder, and nothing to be thought about before.
 TEST(Remedies, CanBeTypedAsTheyArePrinted) {
     std::regex const placeholder(
         R"((^|[ =/])(PF|VF|VM|N|NAME|ADDRESS|DEV|PORT|RELEASE)([ /.]|$)|<|…)");
-    each_remedy([&](std::string const& name, Machine const&, Finding const& finding) {
-        for (auto const& command : finding.remedy->commands) {
-            EXPECT_FALSE(std::regex_search(command, placeholder))
-                << name << ": " << finding.rule << ": " << command;
-            EXPECT_EQ(command.find('\n'), std::string::npos) << command;
-        }
-        auto const& [commands, radius, note, drain] = *finding.remedy;
-        EXPECT_FALSE(commands.empty() && note.empty() && drain.empty())
-            << name << ": " << finding.rule << " has an empty remedy";
-    });
+    for (auto const& machine : all_machines())
+        for (auto const& finding : machine.report.findings)
+            for (auto const& command : finding.remedy.value_or(Remedy{}).commands) {
+                EXPECT_FALSE(std::regex_search(command, placeholder))
+                    << machine.name << ": " << finding.rule << ": " << command;
+                EXPECT_EQ(command.find('\n'), std::string::npos) << command;
+            }
 }
 
 }  // namespace
