@@ -169,6 +169,10 @@ struct VfView {
     std::optional<VfQuarantine> quarantine;
 };
 
+[[nodiscard]] inline VfId id_of(VfView const& view) {
+    return {view.pf, view.vf.index};
+}
+
 extern template struct Json<VfCounters>;
 extern template struct Json<VfTraffic>;
 extern template struct Json<PfTraffic>;

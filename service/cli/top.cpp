@@ -66,10 +66,6 @@ std::uint64_t traffic(VfRates const& rates) {
     return rates.rx_bits.value_or(0) + rates.tx_bits.value_or(0);
 }
 
-VfId vf_of(TopRow const& row) {
-    return {row.vf.pf, row.vf.vf.index};
-}
-
 std::string mbits(Counter const& bits) {
     return bits ? fmt::format("{:.1f}", static_cast<double>(*bits) / 1e6) : "-";
 }
@@ -206,7 +202,7 @@ std::vector<TopRow> top_rows(std::vector<VfView> const& vfs,
                              std::map<VfId, VfRates> const& rates) {
     std::vector<TopRow> rows;
     for (auto const& vf : vfs) {
-        auto const rate = rates.find({vf.pf, vf.vf.index});
+        auto const rate = rates.find(id_of(vf));
         if (!vf.vm && (rate == rates.end() || traffic(rate->second) == 0)) continue;
         TopRow row{vf};
         auto const has = std::ranges::find(attachments, vf.attachment.value_or(""),
@@ -217,7 +213,7 @@ std::vector<TopRow> top_rows(std::vector<VfView> const& vfs,
     }
     std::ranges::sort(rows, [](TopRow const& a, TopRow const& b) {
         auto const through_a = traffic(a.rates), through_b = traffic(b.rates);
-        return through_a != through_b ? through_a > through_b : vf_of(a) < vf_of(b);
+        return through_a != through_b ? through_a > through_b : id_of(a.vf) < id_of(b.vf);
     });
     return rows;
 }
@@ -227,7 +223,7 @@ Table top_table(std::vector<TopRow> const& rows) {
                  "DROPPED/S", "STATE"},
                 {}};
     for (auto const& [view, verdict, rates] : rows)
-        table.rows.push_back({to_string(VfId{view.pf, view.vf.index}), cell(view.vm), cell(verdict),
+        table.rows.push_back({to_string(id_of(view)), cell(view.vm), cell(verdict),
                               mbits(rates.rx_bits), mbits(rates.tx_bits), cell(rates.rx_packets),
                               cell(rates.tx_packets), cell(rates.dropped), cell(view.state)});
     return table;
@@ -240,7 +236,7 @@ std::string top_document(std::vector<TopRow> const& rows, Time read_at) {
     };
     for (auto const& [view, verdict, rates] : rows) {
         nlohmann::ordered_json item;
-        item["vf"] = to_string(VfId{view.pf, view.vf.index});
+        item["vf"] = to_string(id_of(view));
         item["vm"] = value(view.vm);
         item["attachment"] = value(view.attachment);
         item["state"] = enum_name(view.state);

@@ -123,11 +123,9 @@ Result<VfFilter> vf_filter(Call const& call) {
 Result<http::Response> page_of_vfs(Call const& call, Snapshot const& now,
                                    std::vector<VfView> const& views) {
     VFMGR_TRY(auto const filter, vf_filter(call));
-    return page_of_all(
-        call, views, [](VfView const& view) { return VfId{view.pf, view.vf.index}; },
-        [&](VfView const& view) {
-            return filter.passes(now, view) ? std::optional(view) : std::nullopt;
-        });
+    return page_of_all(call, views, id_of, [&](VfView const& view) {
+        return filter.passes(now, view) ? std::optional(view) : std::nullopt;
+    });
 }
 
 Result<http::Response> list_vfs(Call const& call, Snapshot const& now) {

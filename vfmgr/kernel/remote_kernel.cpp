@@ -47,16 +47,19 @@ std::uint64_t milliseconds_until(Deadline deadline) {
     return left.count() > 0 ? static_cast<std::uint64_t>(left.count()) : 0;
 }
 
-// Asks several workers at the same time; the answers are in the order of `all`.
+// Asks several workers at the same time; the answers will be in the order of `all`.
 template <class Asked, class Ask>
-auto at_once(std::vector<Asked> const& all, Ask const& ask) {
-    using Answer = std::invoke_result_t<Ask, Asked const&>;
-    std::vector<std::future<Answer>> asked;
-    for (auto const& each : all)
-        asked.push_back(std::async(std::launch::async, [&ask, &each] { return ask(each); }));
-    std::vector<Answer> answers;
-    for (auto& one : asked) answers.push_back(one.get());
+auto ask_each(std::vector<Asked> const& all, Ask ask) {
+    std::vector<std::future<std::invoke_result_t<Ask, Asked const&>>> answers;
+    for (auto const& each : all) answers.push_back(std::async(std::launch::async, ask, each));
     return answers;
+}
+
+template <class Answer>
+std::vector<Answer> await_all(std::vector<std::future<Answer>> answers) {
+    std::vector<Answer> all;
+    for (auto& answer : answers) all.push_back(answer.get());
+    return all;
 }
 
 }  // namespace
@@ -148,9 +151,7 @@ Result<Observed> RemoteKernel::perform(KernelStep const& step, Deadline deadline
 Result<KernelView> RemoteKernel::observe(KernelScope const& scope) {
     VFMGR_TRY(auto const pfs, list_pfs_(scope));
     if (scope) await_predecessor(*scope);
-    std::vector<std::future<PfState>> states;
-    for (auto const& pf : pfs)
-        states.push_back(std::async(std::launch::async, [this, pf] { return observe_pf(pf); }));
+    auto states = ask_each(pfs, [this](PciAddress const& pf) { return observe_pf(pf); });
     KernelView view;
     view.complete = !scope;
     if (!scope || *scope == KernelSubject(HostNetwork{})) view.network = observe_network();
@@ -198,12 +199,12 @@ Result<std::vector<FirmwareCard>> RemoteKernel::read_firmware(
         std::erase_if(cards, [&](CardFunctions const& card) {
             return std::ranges::find(card.functions, *function) == card.functions.end();
         });
-    return at_once(cards, [this](CardFunctions const& card) { return read_one(card); });
+    return await_all(ask_each(cards, [this](CardFunctions const& card) { return read_one(card); }));
 }
 
 Result<std::vector<PfTraffic>> RemoteKernel::read_traffic(std::optional<PciAddress> const& pf) {
     VFMGR_TRY(auto const pfs, list_pfs_(pf ? KernelScope(*pf) : KernelScope()));
-    return at_once(pfs, [this](PciAddress const& each) { return traffic_of(each); });
+    return await_all(ask_each(pfs, [this](PciAddress const& each) { return traffic_of(each); }));
 }
 
 PfTraffic RemoteKernel::traffic_of(PciAddress const& pf) {

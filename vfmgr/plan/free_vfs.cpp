@@ -29,7 +29,7 @@ VfSpec written_before(DesiredState const& desired, VfId const& vf) {
 }
 
 // Returns what the driver reports to differ, and what it does not report and nobody wrote yet.
-VfSpec lacking(VfSpec const& wanted, VfSpec const& now, VfSpec const& written) {
+VfSpec still_to_write(VfSpec const& wanted, VfSpec const& now, VfSpec const& written) {
     auto lacking = differing(wanted, now);
     for_each_member([&](VfAttribute, auto member) {
         if (!(now.*member) && written.*member == lacking.*member) (lacking.*member).reset();
@@ -46,8 +46,8 @@ std::vector<VfChange> lacking_on_free(DesiredState const& desired, PfState const
         VfId const id{pf.info.pci, index};
         auto const vf = std::ranges::find(pf.vfs, index, &VfState::index);
         if (vf == pf.vfs.end() || some_vm_has(desired, id)) continue;
-        auto const lacks = lacking(settings, vf->settings, written_before(desired, id));
-        if (!empty(lacks)) all.push_back({index, lacks});
+        auto const lacking = still_to_write(settings, vf->settings, written_before(desired, id));
+        if (!empty(lacking)) all.push_back({index, lacking});
     }
     std::ranges::sort(all, {}, &VfChange::index);
     return all;

@@ -6,16 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "api/types/json.hpp"
+#include "summary_of_packets.hpp"
 
 namespace vfmgr::stream {
 namespace {
 
-Summary with_packets_of(std::uint32_t bytes) {
-    Summary summary;
-    summary.run = "0123456789abcdef";
-    summary.packet_bytes = bytes;
-    return summary;
-}
+using test::summary_of_packets;
 
 Opening opening() {
     return {.run = "0123456789abcdef", .over = Over::udp, .packet_bytes = 1472, .chunk = 16};
@@ -36,7 +32,7 @@ TEST(StreamMessages, AreReadAsTheyAreWritten) {
     EXPECT_EQ(read_acceptance(line(accepted), Over::udp), accepted);
     Ending const ending{1000, 998'000, {63, 2, 913}, 4};
     EXPECT_EQ(read_ending(line(ending)), ending);
-    auto summary = with_packets_of(1472);
+    auto summary = summary_of_packets(1472);
     EXPECT_EQ(read_summary(line(summary)), summary);
     summary.sent = ending;
     summary.received = 990;
@@ -116,7 +112,7 @@ TEST(StreamMessages, ValuesHaveLimits) {
 }
 
 TEST(StreamMessages, ASummaryAddsUp) {
-    auto summary = with_packets_of(64);
+    auto summary = summary_of_packets(64);
     summary.sent = Ending{.packets = 10};
     summary.lost = 3;
     summary.received = 8;

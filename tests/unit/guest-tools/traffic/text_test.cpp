@@ -5,15 +5,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "summary_of_packets.hpp"
+
 namespace vfmgr::stream {
 namespace {
 
-Summary summary_of_packets(std::uint32_t bytes) {
-    Summary summary;
-    summary.run = "0123456789abcdef";
-    summary.packet_bytes = bytes;
-    return summary;
-}
+using test::summary_of_packets;
 
 Summary found() {
     auto summary = summary_of_packets(1000);
