@@ -66,7 +66,8 @@ def run(lab, seconds=SECONDS):
             Measured(lab, "tenant", daemon, bare, all_vfs, tenants_token(daemon)),
             Measured(lab, "filter", daemon, bare, f"{all_vfs}?state=free", token),
             Measured(lab, "cursor", daemon, bare, f"{all_vfs}?limit=128&cursor={after}", token)]
-        each = max(1, seconds / ROUNDS / len(measured) / 2)
+        # h2load measures whole seconds.
+        each = max(1, round(seconds / ROUNDS / len(measured) / 2))
         with busy(lab, daemon):
             for _ in range(ROUNDS):
                 for one in measured:
