@@ -94,7 +94,7 @@ def shown_in(document, names):
     text = re.sub(r" *\\\n *", "\v", document)  # counts as an end of a line
     text = FENCE.sub(lambda match: match[0].replace("\n", "\n    "), text)
     for code in CODE.finditer(text):
-        found = begin.search(code[1] or code[2])
+        found = begin.search(code[1] or code[2] or "")  # a block may have empty lines
         if found:
             words = ENDS.split(found[2].strip(), maxsplit=1)[0].split()
             before = text[:code.start()]
