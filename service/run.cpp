@@ -65,18 +65,18 @@ struct Answerers {
     TrafficQuery& traffic;
     TokenUses const& token_uses;
     EventStreams const& events;
-    Metrics const& metrics;
+    Measured const& measured;
 };
 
 std::vector<Route> all_routes(Answerers const& answerers, Clock& clock) {
-    auto& [engine, interop, checks, firmware, traffic, token_uses, events, metrics] = answerers;
+    auto& [engine, interop, checks, firmware, traffic, token_uses, events, measured] = answerers;
     std::vector<Route> all;
     for (auto& routes :
          {root_routes(), document_routes(), host_routes(checks, traffic), pf_routes(engine),
           firmware_routes(engine, firmware), network_routes(), pool_routes(), tenant_routes(),
           desired_routes(), vm_routes(), rdma_link_routes(engine), attachment_routes(engine),
           interop_routes(interop), operation_routes(engine), event_routes(events),
-          audit_routes(engine), metrics_routes(metrics)})
+          audit_routes(engine), metrics_routes(measured)})
         all.insert(all.end(), routes.begin(), routes.end());
     for (auto& route : token_routes({engine, clock, token_uses, nouns_of(all)}))
         all.push_back(std::move(route));
@@ -260,20 +260,48 @@ void follow_changes(Engine& engine, Serving const& serving, Clock& clock) {
     });
 }
 
+auto counted_in(Metrics& metrics) {
+    return [&metrics](Route const* route, http::Request const& request,
+                      http::Response const& response) {
+        metrics.answered(route, request.method, static_cast<unsigned>(response.status));
+    };
+}
+
+auto load_of(GuestPlane const& plane, verify::Responder const& responder, std::string store) {
+    return [&plane, &responder, store = std::move(store)] {
+        return ServiceLoad{plane.load(), responder.load(), store_size(store)};
+    };
+}
+
 // From here on each event is logged, and passed on to those who follow them.
-Result<EventStreams> follow_events(Engine& engine, http::Server& server,
+Result<EventStreams> follow_events(Engine& engine, http::Server& server, Metrics& metrics,
                                    EventStreamLimits const& limits) {
     EventStreams streams(limits,
                          {server.io_post(), [&engine](std::uint64_t after, std::size_t max) {
                               return engine.events_after(after, max);
                           }});
-    auto const pass_on = [streams](std::vector<Event> const& emitted) {
+    auto const pass_on = [streams, &metrics](std::vector<Event> const& emitted) {
         log_events(emitted);
+        metrics.emitted(emitted);
         streams.publish(emitted);
     };
     VFMGR_TRY(auto const latest, engine.on_events(pass_on, limits.recent.events));
     streams.begin(latest);
     return streams;
+}
+
+void listen_for_guests(GuestSeam const& guests, http::Server& server, GuestPlane& plane) {
+    if (auto const vsock = guests.listen(server, plane.handler()); !vsock)
+        log(Severity::warning, "no guest plane: VMs can't report",
+            {{"detail", vsock.error().detail}, {"remedy", vsock.error().remedy}});
+}
+
+void serve_until_signal(Attended const& attended) {
+    sd_notify(0, "READY=1");
+    log(Severity::notice, "ready", {{"version", VFMGR_VERSION}});
+    auto const signal = attend(attended);
+    sd_notify(0, "STOPPING=1");
+    log(Severity::notice, "stopping", {{"signal", std::to_string(signal)}});
 }
 
 // Answers open requests first. An operation that still waits for a guest, or behind such an
@@ -331,18 +359,19 @@ Result<void> run(Config const& config, LoadConfig const& load, Kernel& kernel,
     auto const names = [&engine, address = config.tls.address] {
         return names_of_host(engine, address);
     };
-    VFMGR_TRY(auto const streams, follow_events(engine, server, config.events));
+    VFMGR_TRY(auto const streams, follow_events(engine, server, metrics, config.events));
+    auto gate = api_gate(rules, engine, trail, token_uses, clock);
+    gate.every = counted_in(metrics);
+    Measured const measured{metrics, traffic, load_of(plane, *responder, store_file(config))};
     auto const answer = router(
         engine,
-        all_routes({engine, interop, host_checks, firmware, traffic, token_uses, streams, metrics},
+        all_routes({engine, interop, host_checks, firmware, traffic, token_uses, streams, measured},
                    clock),
-        api_gate(rules, engine, trail, token_uses, clock));
+        std::move(gate));
     VFMGR_TRY(auto fingerprint, listen_for_api(config, names(), server, answer, clock));
     Reload reload({load, names, rules, server, streams, clock},
                   {config, std::move(access.unknown_groups), std::move(fingerprint)});
-    if (auto const vsock = guests.listen(server, plane.handler()); !vsock)
-        log(Severity::warning, "no guest plane: VMs can't report",
-            {{"detail", vsock.error().detail}, {"remedy", vsock.error().remedy}});
+    listen_for_guests(guests, server, plane);
     engine.on_operation([&metrics](Operation const& operation) {
         log_operation(operation);
         metrics.operation_ended(operation);
@@ -351,11 +380,7 @@ Result<void> run(Config const& config, LoadConfig const& load, Kernel& kernel,
     engine.start_observing();
     engine.runs().start_schedule(schedule_hooks(plane));
     server.start();
-    sd_notify(0, "READY=1");
-    log(Severity::notice, "ready", {{"version", VFMGR_VERSION}});
-    auto const signal = attend({engine, server, *trail, token_uses, reload, clock});
-    sd_notify(0, "STOPPING=1");
-    log(Severity::notice, "stopping", {{"signal", std::to_string(signal)}});
+    serve_until_signal({engine, server, *trail, token_uses, reload, clock});
     stop(engine, server, *trail, clock);
     return {};
 }

@@ -18,6 +18,7 @@ void fields(F& f, V& span) {
     f.value("what", span.what);
     f.value("began_us", span.began_us);
     f.value("took_us", span.took_us);
+    f.maybe("step", span.step);
 }
 
 template <class F, Of<Operation> V>

@@ -54,6 +54,7 @@ struct Span {
     std::string what;           // "PF 0000:01:00.0", or the step's sentence
     std::int64_t began_us = 0;  // since the operation was accepted
     std::int64_t took_us = 0;
+    std::optional<std::string> step{};  // of a step or its undo: its kind, such as "bind_vfs"
     bool operator==(Span const&) const = default;
 };
 

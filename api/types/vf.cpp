@@ -96,6 +96,7 @@ void fields(F& f, V& traffic) {
     f.value("read_at", traffic.read_at);
     f.value("vfs", traffic.vfs);
     f.nullable("problem", traffic.problem);
+    f.defaulted("rdma_hw_counters", traffic.rdma_hw_counters);
 }
 
 template <class F, Of<VfState> V>

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -139,12 +140,15 @@ struct VfTraffic {
     VfCounters counters;
     bool operator==(VfTraffic const&) const = default;
 };
-// Traffic through a PF's VFs. Rates are differences between two of them.
+// Traffic through a PF's VFs, and what its RDMA device counts. Rates are differences between two.
 struct PfTraffic {
     PciAddress pf;
     Time read_at{};
     std::vector<VfTraffic> vfs;    // by index; without those that no driver counts for
     std::optional<Error> problem;  // why they could not be read
+    // Of the PF's RDMA device, by the kernel's names ("out_of_sequence"). The devices that VMs have
+    // count their own traffic, in the VM.
+    std::map<std::string, std::uint64_t> rdma_hw_counters{};
     bool operator==(PfTraffic const&) const = default;
 };
 

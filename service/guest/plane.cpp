@@ -114,12 +114,23 @@ Result<void> GuestPlane::enqueue(Job job) {
     std::lock_guard const lock(mutex_);
     bool const session =
         job.route.to == GuestRoute::To::open_session || job.route.to == GuestRoute::To::start_run;
-    if (!request_rates_.take(job.cid, now) || (session && !session_rates_.take(job.cid, now)))
-        return fail(Problem::unavailable, "this VM sends too many requests", "wait 10 seconds");
     auto const cid = job.cid;
-    VFMGR_CHECK(jobs_.push(cid, std::move(job)));
-    wake_.notify_one();
-    return {};
+    bool const too_many =
+        !request_rates_.take(cid, now) || (session && !session_rates_.take(cid, now));
+    auto queued = too_many
+                      ? Result<void>(fail(Problem::unavailable, "this VM sends too many requests",
+                                          "wait 10 seconds"))
+                      : jobs_.push(cid, std::move(job));
+    if (queued)
+        wake_.notify_one();
+    else
+        ++refused_;
+    return queued;
+}
+
+GuestPlaneLoad GuestPlane::load() const {
+    std::lock_guard const lock(mutex_);
+    return {jobs_.waiting(), waiters_.size(), refused_};
 }
 
 void GuestPlane::work() {

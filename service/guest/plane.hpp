@@ -68,6 +68,13 @@ struct GuestPlaneLimits {
     std::size_t remote_calls_max = 2;  // concurrent calls to responders of other hosts
 };
 
+// What it has to do now; `refused` counts from its start.
+struct GuestPlaneLoad {
+    std::size_t requests_waiting = 0;
+    std::size_t long_polls = 0;
+    std::uint64_t refused = 0;
+};
+
 class GuestPlane {
   public:
     GuestPlane(GuestPlaneHooks hooks, verify::Responder& responder, Clock const& clock,
@@ -86,6 +93,7 @@ class GuestPlane {
     void cut(std::uint32_t cid);
     // Whether that VM's vf-guest waits for work, or did a moment ago. Any thread.
     [[nodiscard]] bool guest_waits(std::string const& vm_uuid) const;
+    [[nodiscard]] GuestPlaneLoad load() const;  // any thread
 
   private:
     struct Job {
@@ -167,6 +175,7 @@ class GuestPlane {
     std::map<std::string, std::string> manual_runs_;
     RateLimiter<std::uint32_t> request_rates_;
     RateLimiter<std::uint32_t> session_rates_;
+    std::uint64_t refused_ = 0;
     bool observe_again_ = false;
     bool stopping_ = false;
     std::vector<std::thread> threads_;

@@ -60,6 +60,11 @@ class VmQueue {
         forget_idle(cid);
     }
     [[nodiscard]] std::size_t tracked() const { return vms_.size(); }
+    [[nodiscard]] std::size_t waiting() const {
+        std::size_t all = 0;
+        for (auto const& [cid, vm] : vms_) all += vm.waiting.size();
+        return all;
+    }
 
   private:
     struct Vm {

@@ -7,7 +7,8 @@
 #include "service/auth/token_uses.hpp"
 #include "service/event_streams.hpp"
 #include "service/host_checks.hpp"
-#include "service/metrics.hpp"
+#include "service/metrics/counted.hpp"
+#include "service/metrics/load.hpp"
 #include "service/routes/router.hpp"
 #include "vfmgr/proof/interop/interop_responder.hpp"
 
@@ -16,7 +17,13 @@ namespace vfmgr {
 // The arguments outlive the routes.
 [[nodiscard]] std::vector<Route> root_routes();
 [[nodiscard]] std::vector<Route> document_routes();
-[[nodiscard]] std::vector<Route> metrics_routes(Metrics const& metrics);
+// What /metrics is made of, besides what is published.
+struct Measured {
+    Metrics const& counted;
+    TrafficQuery& traffic;
+    std::function<ServiceLoad()> load;  // called on the thread that reads the traffic
+};
+[[nodiscard]] std::vector<Route> metrics_routes(Measured measured);
 [[nodiscard]] std::vector<Route> host_routes(HostChecks& checks, TrafficQuery& traffic);
 [[nodiscard]] std::vector<Route> pf_routes(Engine& engine);
 [[nodiscard]] std::vector<Route> firmware_routes(Engine& engine, FirmwareQuery& query);

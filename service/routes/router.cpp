@@ -200,12 +200,16 @@ http::Response no_such_route(Call const& call, std::vector<std::string> allowed)
 }
 
 void dispatch(std::shared_ptr<Table const> const& table, http::Request request,
-              http::Respond const& respond) {
+              http::Respond const& caller) {
     auto const& gate = table->gate;
     auto found = find(table->routes, request);
     auto who = gate.authenticate(request);
     auto const call = std::make_shared<Call>(Call{std::move(request), {}, std::move(found.ids)});
     auto const* const route = found.route;
+    auto const respond = [call, table, route, caller](http::Response response) {
+        if (table->gate.every) table->gate.every(route, call->request, response);
+        caller(std::move(response));
+    };
     if (!who && welcomes(route, call->request))
         return answer_stranger(*table, *route, *call, respond);
     if (!who) return refuse_stranger(gate, *call, who.error(), respond);

@@ -76,6 +76,9 @@ struct Gate {
     // Called with the answer of every request that fails to authenticate, and of strangers that
     // come too often.
     Answered unknown;
+    // Called with every answer. `route`, one of the router's own, is null where none has the
+    // request's path and method.
+    std::function<void(Route const* route, http::Request const&, http::Response const&)> every{};
 };
 
 // The noun that a route's path begins with, which a token's scopes name: "pfs" of "/v1/pfs/{pci}".

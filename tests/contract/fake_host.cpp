@@ -121,12 +121,48 @@ void fields(F& f, V& counted) {
     f.value("counters", counted.counters);
 }
 
+struct RdmaCounted {
+    PciAddress pf;
+    std::map<std::string, std::uint64_t> counters;
+};
+template <class F, Of<RdmaCounted> V>
+void fields(F& f, V& counted) {
+    f.value("pf", counted.pf);
+    f.value("counters", counted.counters);
+}
+
+struct ChangedPf {
+    PciAddress pf;
+    std::optional<bool> stale, carrier;
+};
+template <class F, Of<ChangedPf> V>
+void fields(F& f, V& changed) {
+    f.value("pf", changed.pf);
+    f.maybe("stale", changed.stale);
+    f.maybe("carrier", changed.carrier);
+}
+
+struct ChangedVf {
+    PciAddress pf;
+    std::uint16_t index = 0;
+    VfSpec settings;
+};
+template <class F, Of<ChangedVf> V>
+void fields(F& f, V& changed) {
+    f.value("pf", changed.pf);
+    f.value("index", changed.index);
+    f.value("settings", changed.settings);
+}
+
 struct Happening {
     std::optional<std::string> start_vm, stop_vm, refuse_step;
     std::optional<Libvirt> libvirt;
     std::optional<Holding> hold, release;
     std::optional<Hanging> stuck;
     std::optional<Counted> traffic;
+    std::optional<RdmaCounted> rdma;
+    std::optional<ChangedPf> change_pf;
+    std::optional<ChangedVf> change_vf;
     std::optional<PciAddress> unstick, take_out;
     std::optional<Moving> put_in;
     std::optional<DetachBehaviour> detach;
@@ -143,6 +179,9 @@ void fields(F& f, V& happening) {
     f.maybe("release", happening.release);
     f.maybe("stuck", happening.stuck);
     f.maybe("traffic", happening.traffic);
+    f.maybe("rdma", happening.rdma);
+    f.maybe("change_pf", happening.change_pf);
+    f.maybe("change_vf", happening.change_vf);
     f.maybe("unstick", happening.unstick);
     f.maybe("take_out", happening.take_out);
     f.maybe("put_in", happening.put_in);
@@ -155,6 +194,24 @@ void set_stuck(FakeKernel& kernel, PciAddress const& pf, std::optional<std::stri
     kernel.change([&](KernelView& view) {
         if (auto const found = view.pfs.find(pf); found != view.pfs.end())
             found->second.stuck = why;
+    });
+}
+
+void change(FakeKernel& kernel, ChangedPf const& changed) {
+    kernel.change([&](KernelView& view) {
+        auto& pf = view.pfs.at(changed.pf);
+        pf.stale = changed.stale.value_or(pf.stale);
+        if (pf.stale) pf.stale_reason = "the test says that it can't be read";
+        pf.info.carrier = changed.carrier.value_or(pf.info.carrier);
+    });
+}
+
+// As another program does it.
+void change(FakeKernel& kernel, ChangedVf const& changed) {
+    kernel.change([&](KernelView& view) {
+        auto& vfs = view.pfs.at(changed.pf).vfs;
+        auto const vf = std::ranges::find(vfs, changed.index, &VfState::index);
+        if (vf != vfs.end()) vf->settings = overlay(vf->settings, changed.settings);
     });
 }
 
@@ -212,6 +269,9 @@ Result<void> FakeHost::happen(std::string_view line) {
     if (what.release) kernel_.release(what.release->pci, what.release->pid);
     if (what.traffic)
         kernel_.count({what.traffic->pf, what.traffic->index}, what.traffic->counters);
+    if (what.change_pf) change(kernel_, *what.change_pf);
+    if (what.change_vf) change(kernel_, *what.change_vf);
+    if (what.rdma) kernel_.count(what.rdma->pf, what.rdma->counters);
     if (what.stuck) set_stuck(kernel_, what.stuck->pf, what.stuck->why);
     if (what.unstick) set_stuck(kernel_, *what.unstick, {});
     if (what.take_out) take_out(kernel_, *what.take_out);

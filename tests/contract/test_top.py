@@ -41,6 +41,10 @@ def test_the_counters_of_vfs_are_listed_by_pf(daemon):
     assert items[0]["vfs"] == [{"index": 1,
                                 "counters": {**NONE, "rx_bytes": 1500, "rx_packets": 1}}]
     assert (items[1]["vfs"], items[1]["problem"]) == ([], None)
+    daemon.happen(rdma={"pf": PF, "counters": {"out_of_sequence": 7}})
+    counted = [item["rdma_hw_counters"]
+               for item in daemon.ask("GET", "/v1/host/traffic")[1]["items"]]
+    assert counted == [{"out_of_sequence": 7}, {}]
     only = daemon.ask("GET", f"/v1/host/traffic?pf={OTHER}")[1]["items"]
     assert [item["pf"] for item in only] == [OTHER]
     first = daemon.ask("GET", "/v1/host/traffic?limit=1")[1]

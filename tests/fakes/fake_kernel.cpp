@@ -95,6 +95,8 @@ Result<std::vector<PfTraffic>> FakeKernel::read_traffic(std::optional<PciAddress
         for (auto const& vf : state.vfs)
             if (auto const counted = counters.find({pci, vf.index}); counted != counters.end())
                 traffic.vfs.push_back({vf.index, counted->second});
+        if (auto const counted = rdma_hw_counters.find(pci); counted != rdma_hw_counters.end())
+            traffic.rdma_hw_counters = counted->second;
         all.push_back(std::move(traffic));
     }
     return all;
@@ -103,6 +105,11 @@ Result<std::vector<PfTraffic>> FakeKernel::read_traffic(std::optional<PciAddress
 void FakeKernel::count(VfId const& vf, VfCounters const& now) {
     std::lock_guard const lock(mutex_);
     counters[vf] = now;
+}
+
+void FakeKernel::count(PciAddress const& pf, std::map<std::string, std::uint64_t> const& now) {
+    std::lock_guard const lock(mutex_);
+    rdma_hw_counters[pf] = now;
 }
 
 void FakeKernel::change_firmware(std::function<void(std::vector<FirmwareCard>&)> const& edit) {

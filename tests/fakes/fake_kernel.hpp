@@ -29,6 +29,7 @@ class FakeKernel final : public Kernel {
     std::map<PciAddress, DriverModel> models;
     // VF counters of the drivers that count; a reset clears them. igb counts nothing.
     std::map<VfId, VfCounters> counters;
+    std::map<PciAddress, std::map<std::string, std::uint64_t>> rdma_hw_counters;
     // driver_override of the functions that have one; no observation shows it.
     std::map<PciAddress, std::string> overrides;
     // False: steps() and performed() know of none, and no fault comes; for a daemon that runs long.
@@ -46,6 +47,7 @@ class FakeKernel final : public Kernel {
     void change_firmware(std::function<void(std::vector<FirmwareCard>&)> const& edit);
     // Packets went through a VF; its counters become these.
     void count(VfId const& vf, VfCounters const& now);
+    void count(PciAddress const& pf, std::map<std::string, std::uint64_t> const& now);
     // The host reboots: cards apply what is pending for their next reset.
     void reboot_cards(std::string const& boot_id);
     // A process opens and closes the VFIO group of the function at `pci`.

@@ -47,7 +47,7 @@ Result<HostView> observe(Seams const& seams, Subject const& subject) {
 }
 
 Result<Observed> perform(Seams const& seams, Step const& step, SpanKind kind = SpanKind::step) {
-    auto const span = timed(kind, sentence(step));
+    auto const span = timed(kind, sentence(step), std::string(name_of(step)));
     auto const deadline = seams.clock.steady_now() + step_seconds_max(step);
     if (auto const* const kernel_step = std::get_if<KernelStep>(&step)) {
         auto const passage = seams.gate ? seams.gate->enter() : Held();

@@ -24,13 +24,14 @@ std::vector<Span> Stopwatch::spans() {
     return of_thread ? of_thread->spans_ : std::vector<Span>{};
 }
 
-Held timed(SpanKind kind, std::string what) {
+Held timed(SpanKind kind, std::string what, std::optional<std::string> step) {
     auto* const watch = of_thread;
     if (!watch || watch->spans_.size() >= spans_max) return {};
-    return held([watch, kind, what = std::move(what), from = watch->clock_.steady_now()] {
+    return held([watch, kind, what = std::move(what), step = std::move(step),
+                 from = watch->clock_.steady_now()] {
         auto const to = watch->clock_.steady_now();
         watch->spans_.push_back(
-            {kind, what, microseconds(watch->began_, from), microseconds(from, to)});
+            {kind, what, microseconds(watch->began_, from), microseconds(from, to), step});
     });
 }
 

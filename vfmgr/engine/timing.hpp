@@ -3,6 +3,7 @@
 // so its Stopwatch belongs to that thread, and what takes the time need not know whose it is.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,14 +29,14 @@ class Stopwatch {
     [[nodiscard]] static std::vector<Span> spans();
 
   private:
-    friend Held timed(SpanKind kind, std::string what);
+    friend Held timed(SpanKind kind, std::string what, std::optional<std::string> step);
     Clock const& clock_;
     Deadline const began_;
     std::vector<Span> spans_;
 };
 
 // Measures until the returned object is destroyed. Spans of an operation don't overlap: only what
-// does not call the rest is measured.
-[[nodiscard]] Held timed(SpanKind kind, std::string what);
+// does not call the rest is measured. `step`: a step's kind.
+[[nodiscard]] Held timed(SpanKind kind, std::string what, std::optional<std::string> step = {});
 
 }  // namespace vfmgr

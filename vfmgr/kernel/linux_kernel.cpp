@@ -44,13 +44,39 @@ Result<Switch> switch_of(PciAddress const& pf, Deadline deadline) {
     return eswitch;
 }
 
-// An InfiniBand PF without IPoIB, or one bound to vfio-pci, has no netdev and so no counters.
+// Returns the name of the PF's RDMA device, or of a software device on its netdev; empty without.
+std::string rdma_device_of(LinuxKernelRoots const& roots, PciAddress const& pf,
+                           Netdev const* netdev, Deadline deadline) {
+    if (auto const hardware = rdma_devices_of(roots, pf); !hardware.empty())
+        return hardware.front();
+    auto rdma = NlSocket::open(NlProtocol::rdma);
+    auto const devices = rdma ? list_rdma_devices(*rdma, deadline) : fail(rdma.error());
+    auto const* const soft =
+        devices && netdev ? rdma_device_on(*devices, netdev->ifindex) : nullptr;
+    return soft ? soft->name : std::string();
+}
+
+// A PF's device has one port: the other ports of its card are other PFs.
+std::map<std::string, std::uint64_t> hw_counters_of(LinuxKernelRoots const& roots,
+                                                    std::string const& device) {
+    std::map<std::string, std::uint64_t> counters;
+    if (device.empty()) return counters;
+    auto const folder = roots.sysfs / "class/infiniband" / device / "ports/1/hw_counters";
+    for (auto const& name : entries(folder)) {
+        if (name == "lifespan") continue;  // for how long the kernel answers with the same counts
+        if (auto const count = read_number(folder / name)) counters.emplace(name, *count);
+    }
+    return counters;
+}
+
+// An InfiniBand PF without IPoIB, or one bound to vfio-pci, has no netdev, and its VFs no counters.
 PfTraffic traffic_of(LinuxKernelRoots const& roots, NlSocket& socket, HostNetdevs const& host,
                      PciAddress const& pf, Deadline deadline) {
     PfTraffic traffic;
     traffic.pf = pf;
     traffic.read_at = system_clock().now();
     auto const* const netdev = pf_netdev(roots, host.netdevs, pf);
+    traffic.rdma_hw_counters = hw_counters_of(roots, rdma_device_of(roots, pf, netdev, deadline));
     if (netdev == nullptr) return traffic;
     if (auto vfs = read_vf_counters(socket, netdev->name, netdev->ifindex, deadline))
         traffic.vfs = std::move(*vfs);

@@ -242,6 +242,10 @@ template <class S>
         return step.pf;
 }
 
+// "bind_vfs": the kind of step, as in JSON.
+[[nodiscard]] inline std::string_view name_of(Step const& step) {
+    return visit_step([](auto const& one) { return one.step_name; }, step);
+}
 // One sentence for people, in the imperative: "create 7 VFs on 0000:01:00.0".
 [[nodiscard]] std::string sentence(Step const& step);
 // "vlan 100 qos 0 802.1q, mac 52:54:00:11:22:33, trust on".

@@ -91,9 +91,14 @@ Responder::~Responder() {
     thread_.join();
 }
 
-std::size_t Responder::sessions() const {
+ResponderLoad Responder::load() const {
     std::lock_guard const lock(mutex_);
-    return sessions_.size();
+    ResponderLoad load{.sessions = sessions_.size(),
+                       .sessions_max = limits_.sessions_max,
+                       .streams = streams_.size()};
+    for (auto const* const turns : {&session_turns_, &stream_turns_, &echo_turns_})
+        load.waiting += turns->waiting();
+    return load;
 }
 
 // Only one session of an attachment opens at a time, because it may have only one.

@@ -16,6 +16,13 @@
 
 namespace vfmgr::verify {
 
+struct ResponderLoad {
+    std::size_t sessions = 0;
+    std::size_t sessions_max = 0;
+    std::size_t streams = 0;
+    std::size_t waiting = 0;  // sessions and streams that wait for their turn
+};
+
 class Responder {
   public:
     // Called when a session opens: checks that packets from the host to the permit's address reach
@@ -47,7 +54,7 @@ class Responder {
     // Ends a session without a verdict: detached, or its VM has stopped. Unknown ones count as
     // ended.
     void drop(std::string const& session);
-    [[nodiscard]] std::size_t sessions() const;
+    [[nodiscard]] ResponderLoad load() const;
 
   private:
     struct EchoPlace {

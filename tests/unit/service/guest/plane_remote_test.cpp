@@ -35,8 +35,8 @@ TEST_F(RemotePlane, TheOtherHostsVerdictIsDelivered) {
     ASSERT_TRUE(session);
     auto const opened = ask("POST", "/guest/v1/sessions", body_of((*session)->request()));
     ASSERT_EQ(opened.status, 201) << opened.body;
-    EXPECT_EQ(served.responder->sessions(), 1U);
-    EXPECT_EQ(responder->sessions(), 0U);
+    EXPECT_EQ(served.responder->load().sessions, 1U);
+    EXPECT_EQ(responder->load().sessions, 0U);
     auto const offer = from_json_text<SessionOffer>(opened.body).value();
     auto const closed = ask("PUT", "/guest/v1/sessions/" + offer.session + "/report",
                             body_of((*session)->run(offer)));
@@ -48,7 +48,7 @@ TEST_F(RemotePlane, TheOtherHostsVerdictIsDelivered) {
     EXPECT_EQ(verdict.attachment, "a1");
     EXPECT_EQ(verdict.path, TestPath::wire);
     EXPECT_EQ(verdict.responder, to_string(served.target().place));
-    EXPECT_EQ(served.responder->sessions(), 0U);
+    EXPECT_EQ(served.responder->load().sessions, 0U);
 }
 
 TEST_F(RemotePlane, NothingThatAVmReadsHoldsTheToken) {
@@ -72,9 +72,9 @@ TEST_F(RemotePlane, DetachEndsTheSessionThere) {
     ASSERT_EQ(open("r1", "n1").status, 201);
     change([](Daemon& d) { d.access["uuid-a"] = {}; });
     auto const deadline = std::chrono::steady_clock::now() + seconds(20);
-    while (served.responder->sessions() != 0 && std::chrono::steady_clock::now() < deadline)
+    while (served.responder->load().sessions != 0 && std::chrono::steady_clock::now() < deadline)
         std::this_thread::yield();
-    EXPECT_EQ(served.responder->sessions(), 0U);
+    EXPECT_EQ(served.responder->load().sessions, 0U);
 }
 
 TEST_F(RemotePlane, ANewRunHereEndsTheOldOneThere) {
@@ -88,8 +88,8 @@ TEST_F(RemotePlane, ANewRunHereEndsTheOldOneThere) {
         want_run(daemon.access["uuid-a"], "a1", "r2", "n2");
     }
     ASSERT_EQ(open("r2", "n2").status, 201);
-    EXPECT_EQ(served.responder->sessions(), 0U);
-    EXPECT_EQ(responder->sessions(), 1U);
+    EXPECT_EQ(served.responder->load().sessions, 0U);
+    EXPECT_EQ(responder->load().sessions, 1U);
 }
 
 TEST_F(RemotePlane, AnotherVmHasNoPartInIt) {
@@ -98,7 +98,7 @@ TEST_F(RemotePlane, AnotherVmHasNoPartInIt) {
     report.nonce = "n1";
     auto const path = "/guest/v1/sessions/" + open_session() + "/report";
     EXPECT_EQ(ask("PUT", path, body_of(report), http::VsockPeer{cid_b, 1}).status, 404);
-    EXPECT_EQ(served.responder->sessions(), 1U);
+    EXPECT_EQ(served.responder->load().sessions, 1U);
 }
 
 TEST_F(RemotePlane, AResponderThatIsGoneIsTheVerdict) {

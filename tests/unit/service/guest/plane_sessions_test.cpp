@@ -67,7 +67,7 @@ TEST_F(Plane, AnotherVmsRunAndSessionAreOutOfReach) {
     EXPECT_EQ(ask("PUT", "/guest/v1/runs/r1/error", body_of(report), b).status, 404);
     EXPECT_EQ(ask("POST", "/guest/v1/attachments/a1/runs", {}, b).status, 404);
     EXPECT_TRUE(verdicts().empty());
-    EXPECT_EQ(responder->sessions(), 1U);
+    EXPECT_EQ(responder->load().sessions, 1U);
 }
 
 TEST_F(Plane, TheNextVmWithTheSameCidGetsNothingOfTheOldOne) {
@@ -97,9 +97,11 @@ TEST_F(Plane, AVmThatStopsLosesItsSessionAndItsPoll) {
     ASSERT_EQ(poll.wait_for(seconds(20)), std::future_status::ready);
     EXPECT_EQ(poll.get().status, 404);
     auto const deadline = std::chrono::steady_clock::now() + seconds(20);
-    auto const still = [&] { return responder->sessions() != 0 || plane->guest_waits("uuid-a"); };
+    auto const still = [&] {
+        return responder->load().sessions != 0 || plane->guest_waits("uuid-a");
+    };
     while (still() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-    EXPECT_EQ(responder->sessions(), 0U);
+    EXPECT_EQ(responder->load().sessions, 0U);
     EXPECT_FALSE(plane->guest_waits("uuid-a")) << "its next life may have no vf-guest";
 }
 
@@ -126,7 +128,7 @@ TEST_F(Plane, OnlyAChangeAsksWhoItIsOnceMore) {
 TEST_F(Plane, AWrongNonceOpensNothing) {
     change([](Daemon& d) { want_run(d.access["uuid-a"], "a1", "r1", "n1"); });
     EXPECT_EQ(open("r1", "n2").status, 403);
-    EXPECT_EQ(responder->sessions(), 0U);
+    EXPECT_EQ(responder->load().sessions, 0U);
     EXPECT_TRUE(verdicts().empty());
 }
 
@@ -141,12 +143,12 @@ TEST_F(Plane, BadBodiesAreNamed) {
 TEST_F(Plane, DetachEndsTheSession) {
     change([](Daemon& d) { want_run(d.access["uuid-a"], "a1", "r1", "n1"); });
     ASSERT_EQ(open("r1", "n1").status, 201);
-    EXPECT_EQ(responder->sessions(), 1U);
+    EXPECT_EQ(responder->load().sessions, 1U);
     change([](Daemon& d) { d.access["uuid-a"] = {}; });
     auto const deadline = std::chrono::steady_clock::now() + seconds(20);
-    while (responder->sessions() != 0 && std::chrono::steady_clock::now() < deadline)
+    while (responder->load().sessions != 0 && std::chrono::steady_clock::now() < deadline)
         std::this_thread::yield();
-    EXPECT_EQ(responder->sessions(), 0U);
+    EXPECT_EQ(responder->load().sessions, 0U);
 }
 
 // The change is observed before the session exists: no later observation would end it.
@@ -163,7 +165,7 @@ TEST_F(Plane, DetachWhileASessionOpensEndsIt) {
                 }).value();
     start();
     EXPECT_EQ(open("r1", "n1").status, 404);
-    EXPECT_EQ(responder->sessions(), 0U);
+    EXPECT_EQ(responder->load().sessions, 0U);
     EXPECT_TRUE(verdicts().empty());
 }
 

@@ -173,10 +173,13 @@ TEST(RemoteKernel, ReadsTheTrafficOfEachPfByItsWorker) {
     VfCounters counters;
     counters.rx_bytes = 1'500;
     host.fake.count({pf1, 1}, counters);
+    host.fake.count(pf0, {{"out_of_sequence", 3}});
     auto const all = host.kernel->read_traffic(std::nullopt).value();
     ASSERT_EQ(all.size(), 2U);
     EXPECT_EQ(all[0].pf, pf0);
     EXPECT_TRUE(all[0].vfs.empty()) << "its driver counts nothing";
+    EXPECT_EQ(all[0].rdma_hw_counters,
+              (std::map<std::string, std::uint64_t>{{"out_of_sequence", 3}}));
     EXPECT_EQ(all[1].vfs, (std::vector<VfTraffic>{{1, counters}}));
     EXPECT_EQ(host.kernel->read_traffic(pf1)->size(), 1U);
     EXPECT_TRUE(host.kernel->read_traffic(PciAddress{0, 9, 0, 0})->empty());

@@ -72,7 +72,11 @@ TEST(WorkerMessages, AnswersComeBackAsTheyWere) {
          {},
          {},
          {},
-         PfTraffic{asked, Time{std::chrono::seconds(9)}, {{3, counters}}, {}}},
+         PfTraffic{asked,
+                   Time{std::chrono::seconds(9)},
+                   {{3, counters}},
+                   {},
+                   {{"rnr_nak_retry_err", 4}}}},
         {3, Error{Problem::vf_in_use, "a", "b", {{"open", "EBUSY", "busy"}}}, {}, {}}};
     for (auto const& answer : answers) {
         auto const line = to_line(answer);

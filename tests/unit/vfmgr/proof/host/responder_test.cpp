@@ -88,7 +88,7 @@ TEST_F(Responding, BothEndsAgreeOverLoopback) {
     EXPECT_EQ(verification->tests[0].figures.at("answered"), 3);
     EXPECT_EQ(verification->tests[1].verdict, Verdict::pass) << verification->tests[1].detail;
     EXPECT_EQ(verification->tests[1].bytes_checked, 1472U);
-    EXPECT_EQ(responder->sessions(), 0U);
+    EXPECT_EQ(responder->load().sessions, 0U);
 }
 
 TEST_F(Responding, ASilentGuestFails) {
@@ -128,7 +128,7 @@ TEST_F(Responding, TheRequestMustBeOfThePermit) {
     request = request_of(permit);
     request.attachment = "another";
     EXPECT_THAT(refused(request), HasSubstr("attachment is not that of run"));
-    EXPECT_EQ(responder->sessions(), 0U);
+    EXPECT_EQ(responder->load().sessions, 0U);
 }
 
 TEST_F(Responding, AnotherNicsGidIsRefused) {
@@ -162,7 +162,7 @@ TEST_F(Responding, SessionsAreCounted) {
     // The same attachment again takes the place of its own session.
     ASSERT_TRUE(open(permits[0], request_of(permits[0])));
     responder->drop(second->session);
-    EXPECT_EQ(responder->sessions(), 1U);
+    EXPECT_EQ(responder->load().sessions, 1U);
     EXPECT_TRUE(open(permits[2], request_of(permits[2])));
 }
 
@@ -173,9 +173,9 @@ TEST_F(Responding, TimeEndsASession) {
     auto const offer = open(permit, request_of(permit));
     ASSERT_TRUE(offer);
     auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (responder->sessions() != 0 && std::chrono::steady_clock::now() < deadline)
+    while (responder->load().sessions != 0 && std::chrono::steady_clock::now() < deadline)
         ::poll(nullptr, 0, 1);
-    EXPECT_EQ(responder->sessions(), 0U);
+    EXPECT_EQ(responder->load().sessions, 0U);
     EXPECT_EQ(responder->close(offer->session, {}).error().problem, Problem::not_found);
 }
 
@@ -274,7 +274,7 @@ TEST_F(RespondingByCm, ASessionOpensRightAfterTheLast) {
         responder->drop(session);
         open_session();
     }
-    EXPECT_EQ(responder->sessions(), 1U);
+    EXPECT_EQ(responder->load().sessions, 1U);
 }
 
 // Others may spin meanwhile: a stream takes no CPU that they would miss.

@@ -58,7 +58,7 @@ TEST(ServedResponders, GiveTheVerdictOfARun) {
     EXPECT_EQ(verdict->vf_mac, permit.vf_mac);
     EXPECT_EQ(verdict->responder, to_string(served.target().place));
     EXPECT_GT(verdict->started_at, Time{} + std::chrono::hours(24 * 365));
-    EXPECT_EQ(served.responder->sessions(), 0U);
+    EXPECT_EQ(served.responder->load().sessions, 0U);
     EXPECT_EQ(remote.close(offer->session, permit, {}).error().problem, Problem::not_found);
 }
 
@@ -133,9 +133,9 @@ TEST(ServedResponders, DropASessionAndItsStreams) {
     ASSERT_FALSE(stream) << "the permit rules RDMA out";
     EXPECT_EQ(stream.error().problem, Problem::forbidden);
     remote.close_stream(offer->session, "none");
-    EXPECT_EQ(served.responder->sessions(), 1U);
+    EXPECT_EQ(served.responder->load().sessions, 1U);
     remote.drop(offer->session);
-    EXPECT_EQ(served.responder->sessions(), 0U);
+    EXPECT_EQ(served.responder->load().sessions, 0U);
 }
 
 // --- access and identity ------------------------------------------------------------------------

@@ -108,7 +108,7 @@ TEST_F(Shares, ThirtyTwoVmsVerifyAtOnceInTheOrderTheyCame) {
             all[i].began = began++;
         }
     }
-    EXPECT_EQ(responder->sessions(), limits.sessions_max);
+    EXPECT_EQ(responder->load().sessions, limits.sessions_max);
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < vms; ++i)
         threads.emplace_back([&, i] {

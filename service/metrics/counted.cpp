@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/metrics/counted.hpp"
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <string_view>
+
+#include "service/routes/router.hpp"
+
+namespace vfmgr {
+namespace {
+
+// They reach from an operation that only observes to one that waits until a guest's driver
+// releases a VF.
+prometheus::Histogram::BucketBoundaries const operation_seconds{0.1, 0.25, 0.5, 1,  1.5, 2,
+                                                                3,   5,    10,  30, 60,  120};
+// From a commit on a fast disk to a card's firmware.
+prometheus::Histogram::BucketBoundaries const span_seconds{
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60};
+
+double seconds_of(Span const& span) {
+    return std::chrono::duration<double>(std::chrono::microseconds(span.took_us)).count();
+}
+
+template <class Builder, class Registry>
+auto& registered(Builder builder, char const* name, char const* help, Registry& registry) {
+    return builder.Name(name).Help(help).Register(registry);
+}
+
+// A client may send any word as its method.
+std::string known_method(std::string const& method) {
+    constexpr std::array<std::string_view, 6> methods{"GET",   "HEAD",   "POST",
+                                                      "PATCH", "DELETE", "PUT"};
+    return std::ranges::find(methods, method) != methods.end() ? method : "other";
+}
+
+}  // namespace
+
+Metrics::Metrics()
+    : registry_(std::make_unique<prometheus::Registry>()),
+      operations_(registered(prometheus::BuildHistogram(), "vfmgr_operation_duration_seconds",
+                             "Operations that have ended, from their acceptance to their end.",
+                             *registry_)),
+      spans_(registered(prometheus::BuildHistogram(), "vfmgr_operation_span_seconds",
+                        "What operations spent on each kind of work and wait, in total for each "
+                        "operation.",
+                        *registry_)),
+      steps_(registered(prometheus::BuildHistogram(), "vfmgr_step_duration_seconds",
+                        "Each step of operations that have ended, and each step's undo.",
+                        *registry_)),
+      ended_(registered(prometheus::BuildCounter(), "vfmgr_operations_total",
+                        "Operations that have ended, by kind and how.", *registry_)),
+      events_(registered(prometheus::BuildCounter(), "vfmgr_events_total", "Events, by kind.",
+                         *registry_)),
+      verifications_(registered(prometheus::BuildCounter(), "vfmgr_verifications_total",
+                                "Verifications that have ended, by verdict.", *registry_)),
+      requests_(registered(prometheus::BuildCounter(), "vfmgr_api_requests_total",
+                           "Requests to the API that were answered, by their route.", *registry_)) {
+    registered(prometheus::BuildGauge(), "vfmgr_build_info",
+               "The version of the vfmgrd that answers.", *registry_)
+        .Add({{"version", VFMGR_VERSION}})
+        .Set(1);
+    // From the start, or the first failure would be no increase.
+    for (auto const& [kind, name] : enum_names<OperationKind>)
+        for (auto const state : {OperationState::succeeded, OperationState::failed})
+            ended_.Add({{"kind", std::string(name)}, {"state", label_of(state)}});
+    for (auto const verdict : {Verdict::pass, Verdict::fail})
+        verifications_.Add({{"verdict", label_of(verdict)}});
+}
+
+Metrics::~Metrics() = default;
+
+void Metrics::operation_ended(Operation const& operation) {
+    auto const kind = label_of(operation.kind);
+    ended_.Add({{"kind", kind}, {"state", label_of(operation.state)}}).Increment();
+    if (operation.finished_at) {
+        std::chrono::duration<double> const took = *operation.finished_at - operation.created_at;
+        operations_.Add({{"kind", kind}, {"state", label_of(operation.state)}}, operation_seconds)
+            .Observe(took.count());
+    }
+    std::map<SpanKind, double> sums;
+    for (auto const& span : operation.spans) {
+        sums[span.kind] += seconds_of(span);
+        if (span.step)
+            steps_
+                .Add({{"step", *span.step},
+                      {"undo", span.kind == SpanKind::undo ? "true" : "false"}},
+                     span_seconds)
+                .Observe(seconds_of(span));
+    }
+    for (auto const& [span, seconds] : sums)
+        spans_.Add({{"kind", kind}, {"span", label_of(span)}}, span_seconds).Observe(seconds);
+}
+
+void Metrics::emitted(std::vector<Event> const& events) {
+    for (auto const& event : events) {
+        events_.Add({{"kind", label_of(event.kind)}}).Increment();
+        if (event.kind == EventKind::verified && event.verdict)
+            verifications_.Add({{"verdict", label_of(*event.verdict)}}).Increment();
+    }
+}
+
+void Metrics::answered(Route const* route, std::string const& method, unsigned status) {
+    auto const counter_of = [&](std::string const& path, std::string const& verb) {
+        return &requests_.Add(
+            {{"method", verb}, {"route", path}, {"code", std::to_string(status)}});
+    };
+    if (route == nullptr) return counter_of("", known_method(method))->Increment();
+    std::lock_guard const lock(mutex_);
+    auto& counter = by_route_[{route, status}];
+    if (counter == nullptr) counter = counter_of(route->path, route->method);
+    counter->Increment();
+}
+
+std::string Metrics::text(MetricFamilies const& read) const {
+    auto all = registry_->Collect();
+    all.insert(all.end(), read.begin(), read.end());
+    return prometheus::TextSerializer().Serialize(all);
+}
+
+}  // namespace vfmgr

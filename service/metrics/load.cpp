@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/metrics/load.hpp"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace vfmgr {
+namespace {
+
+void move_all(MetricFamilies& all, std::initializer_list<Family*> families) {
+    for (auto* const family : families) std::move(*family).move_into(all);
+}
+
+void add_guests(ServiceLoad const& load, MetricFamilies& all) {
+    auto waiting = Family::gauge("vfmgr_guest_plane_requests_waiting",
+                                 "Requests of VMs that wait for a thread.");
+    auto polls =
+        Family::gauge("vfmgr_guest_plane_long_polls", "VMs' requests that wait for a change.");
+    auto refused =
+        Family::counter("vfmgr_guest_plane_refused_total", "Requests of VMs that sent too many.");
+    waiting.add({}, load.guests.requests_waiting);
+    polls.add({}, load.guests.long_polls);
+    refused.add({}, load.guests.refused);
+    auto sessions = Family::gauge("vfmgr_responder_sessions",
+                                  "Verifications that this host's responder answers now.");
+    auto most = Family::gauge("vfmgr_responder_sessions_max", "How many it answers at a time.");
+    auto streams = Family::gauge("vfmgr_responder_streams",
+                                 "Open streams of queue pairs of these verifications.");
+    auto turns = Family::gauge("vfmgr_responder_waiting",
+                               "Verifications and streams that wait for their turn.");
+    sessions.add({}, load.responder.sessions);
+    most.add({}, load.responder.sessions_max);
+    streams.add({}, load.responder.streams);
+    turns.add({}, load.responder.waiting);
+    move_all(all, {&waiting, &polls, &refused, &sessions, &most, &streams, &turns});
+}
+
+void add_store(StoreSize const& store, MetricFamilies& all) {
+    auto used = Family::gauge("vfmgr_store_size_bytes", "Size of vfmgrd's store with its log.");
+    auto left = Family::gauge("vfmgr_store_free_bytes", "What is free in the store's file system.");
+    if (store.used) used.add({}, *store.used);
+    if (store.free) left.add({}, *store.free);
+    move_all(all, {&used, &left});
+}
+
+double seconds_of(timeval const& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+}
+
+std::size_t open_descriptors() {
+    std::error_code error;
+    std::size_t count = 0;
+    for (std::filesystem::directory_iterator each("/proc/self/fd", error), end;
+         !error && each != end; each.increment(error))
+        ++count;
+    return count;
+}
+
+// statm's second number: resident pages (proc(5)).
+double resident_bytes() {
+    std::uint64_t size = 0, resident = 0;
+    std::ifstream("/proc/self/statm") >> size >> resident;
+    return static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+void add_process(MetricFamilies& all) {
+    auto cpu = Family::counter("process_cpu_seconds_total",
+                               "User and system time that this process took.");
+    auto memory = Family::gauge("process_resident_memory_bytes", "Resident memory.");
+    auto open = Family::gauge("process_open_fds", "Open file descriptors.");
+    auto most = Family::gauge("process_max_fds", "The limit of open file descriptors.");
+    rusage usage{};
+    if (::getrusage(RUSAGE_SELF, &usage) == 0)
+        cpu.add({}, seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime));
+    memory.add({}, resident_bytes());
+    open.add({}, open_descriptors());
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) most.add({}, limit.rlim_cur);
+    move_all(all, {&cpu, &memory, &open, &most});
+}
+
+}  // namespace
+
+StoreSize store_size(std::string const& store_file) {
+    StoreSize size;
+    for (auto const* const part : {"", "-wal"}) {
+        std::error_code error;
+        auto const bytes = std::filesystem::file_size(store_file + part, error);
+        if (!error) size.used = size.used.value_or(0) + bytes;
+    }
+    struct statvfs there{};
+    if (::statvfs(store_file.c_str(), &there) == 0)
+        size.free = std::uint64_t{there.f_bavail} * there.f_frsize;
+    return size;
+}
+
+MetricFamilies load_metrics(ServiceLoad const& load) {
+    MetricFamilies all;
+    add_guests(load, all);
+    add_store(load.store, all);
+    add_process(all);
+    return all;
+}
+
+}  // namespace vfmgr
