@@ -82,11 +82,11 @@ def test_the_cli_completes_in_three_shells(tmp_path):
             "share/fish/vendor_completions.d/vfctl.fish"} <= files_below(tmp_path / "usr")
 
 
-def test_the_daemons_package_has_its_documents(tmp_path):
+def test_the_daemons_package_has_its_documents_and_rules(tmp_path):
     run("dpkg-deb", "-x", only("vfmgr_*.deb"), tmp_path)
     assert files_below(tmp_path / "usr/share/vfmgr") == {
         "openapi.json", "openapi.yaml", "openapi-guest.yaml", "openapi-responder.yaml",
-        "problems.md"}
+        "problems.md", "prometheus/vfmgr.rules.yml", "grafana/vfmgr.json"}
 
 
 def test_the_rpm_names_its_dependencies_by_soname():
