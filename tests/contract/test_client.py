@@ -18,12 +18,11 @@ STRICT = ["--strict", "--noUncheckedIndexedAccess", "--target", "es2022", "--mod
           "--types", "node"]
 
 
-@pytest.fixture(name="client", scope="module")
-def compiled(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("client")
+def compiled(folder, source):
+    """Compiles a client's source with types of the document; returns what Node runs."""
     (folder / "node_modules").symlink_to(TOOLS / "node_modules")
     (folder / "package.json").write_text('{"type": "module"}')
-    (folder / "client.ts").write_text(SOURCE.read_text())
+    (folder / "client.ts").write_text(source)
     for words in (["openapi-typescript", ROOT / "api/openapi.yaml", "-o", "vfmgr.ts",
                    "--default-non-nullable=false"],
                   ["tsc", *STRICT, "client.ts"]):
@@ -32,6 +31,11 @@ def compiled(tmp_path_factory):
                               text=True)
         assert done.returncode == 0, done.stdout
     return folder / "client.js"
+
+
+@pytest.fixture(name="client", scope="module")
+def client_of_the_tests(tmp_path_factory):
+    return compiled(tmp_path_factory.mktemp("client"), SOURCE.read_text())
 
 
 def test_it_attaches_follows_the_events_and_detaches(client, tmp_path):
