@@ -10,7 +10,7 @@
 namespace vfmgr {
 
 [[nodiscard]] MetricFamilies published_metrics(Snapshot const& now);
-// Of the VFs' traffic and the PFs' RDMA devices. A PF that could not be read has none.
+// Returns counters of VFs' traffic and of PFs' RDMA devices; none for a PF that could not be read.
 [[nodiscard]] MetricFamilies traffic_metrics(std::vector<PfTraffic> const& traffic);
 
 }  // namespace vfmgr
