@@ -56,6 +56,7 @@ class RateLimiter {
     static constexpr std::chrono::milliseconds hold_each{250};
     static constexpr std::chrono::seconds hold_max{10};  // below the time-outs of clients
     static constexpr std::size_t tidy_at = 1024;
+    static constexpr std::chrono::seconds tidy_each{1};
     static constexpr std::size_t tracked_max = 4096;
 
     struct Bucket {
@@ -67,14 +68,17 @@ class RateLimiter {
         auto const seconds = std::chrono::duration<double>(now - bucket.at).count();
         return std::min(limit_.burst, bucket.left + std::max(0.0, seconds) * limit_.per_second);
     }
-    // Clients come and go; a full bucket equals a new one.
+    // Clients come and go; a full bucket equals a new one. Not at each request, since a flood from
+    // many addresses would then make every request look at all of them.
     void forget_full(Deadline now) {
-        if (buckets_.size() < tidy_at) return;
+        if (buckets_.size() < tidy_at || now < tidied_ + tidy_each) return;
+        tidied_ = now;
         std::erase_if(buckets_,
                       [&](auto const& entry) { return filled(entry.second, now) >= limit_.burst; });
     }
 
     RateLimit limit_;
+    Deadline tidied_{};
     std::map<Who, Bucket> buckets_;
 };
 

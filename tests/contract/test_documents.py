@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wire contract's documents agree with each other and with the C++ types."""
 
+import functools
 import json
 import re
 from pathlib import Path
@@ -17,6 +18,7 @@ DOCUMENTS = ("openapi.yaml", "openapi-guest.yaml", "openapi-responder.yaml")
 EXAMPLES = sorted((API / "examples").glob("*.json"))
 
 
+@functools.cache  # reading one takes a second
 def document(name):
     return yaml.safe_load((API / name).read_text())
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
@@ -54,8 +55,10 @@ inline nlohmann::json patched(nlohmann::json const& change) {
 
 // A trouble of the lab is kept as what differs from the host that is well.
 inline nlohmann::json document_of(std::string const& name) {
-    auto file = nlohmann::json::parse(content_of(bundles / (name + ".json")));
-    return file.contains("based_on") ? patched(file) : file;
+    static std::map<std::string, nlohmann::json> read;  // most cases are based on a few of them
+    auto const [file, first] = read.try_emplace(name);
+    if (first) file->second = nlohmann::json::parse(content_of(bundles / (name + ".json")));
+    return file->second.contains("based_on") ? patched(file->second) : file->second;
 }
 
 inline Facts facts_of(nlohmann::json const& document) {
