@@ -62,6 +62,7 @@ Result<Attachments::Begun> Attachments::begin_change(Operation& operation,
     VFMGR_TRY(auto claim, operations_.claim(operation, keys_of_change(known->second)));
     VFMGR_TRY(HostView host, observe_for(seams(), known->second.vf.pf));
     auto const span = timed(SpanKind::plan, "plan the change");
+    std::optional<JournalRecord> first;
     auto planned = seams().control.wait([&](Control::State& state) -> Result<AttachmentPlan> {
         auto const now = state.desired().attachments.find(id);
         if (now == state.desired().attachments.end()) return fail(no_such_attachment(id));
@@ -74,12 +75,13 @@ Result<Attachments::Begun> Attachments::begin_change(Operation& operation,
         operation.steps = planned_steps(plan.plan);
         operation.state = OperationState::running;
         Batch batch;
+        first = intend_first(operation, plan.plan, host, batch);
         batch.save_operations.push_back(operation);
         VFMGR_CHECK(state.commit(std::move(batch)));
         return plan;
     });
     if (!planned) return fail(planned.error());
-    return Begun{std::move(claim), std::move(*planned), std::move(host)};
+    return Begun{std::move(claim), std::move(*planned), std::move(host), std::move(first)};
 }
 
 void Attachments::change(Operation& operation, ChangeAttachment const& command,
@@ -95,7 +97,8 @@ void Attachments::change(Operation& operation, ChangeAttachment const& command,
         // Waits for the guest without the claims: other operations may use the PF meanwhile.
         to_prove = !plan.steps.empty() && as<AwaitVerification>(plan.steps.back());
         if (to_prove) plan.steps.pop_back();
-        auto const done = execute(seams(), operation, plan, OnFailure::undo, &begun->host);
+        auto const done = execute(seams(), operation, plan, OnFailure::undo,
+                                  PlannedFrom{begun->host, std::move(begun->first)});
         if (!done) return operations_.finish(operation, fail(left_mixed(done.error())), {});
         auto const stored = [&](DesiredState const& now) {
             return stored_change(now, operation, changed, seams().clock.now());
@@ -152,7 +155,7 @@ Result<void> Attachments::change_back(Operation& operation, Attachment const& be
         all.cancellations = nullptr;  // the operation may be on its way back for that
         return all;
     }();
-    auto const done = execute(uncancelled, operation, plan, OnFailure::undo, &host);
+    auto const done = execute(uncancelled, operation, plan, OnFailure::undo, PlannedFrom{host, {}});
     if (!done) return fail(left_mixed(done.error()));
     auto const stored = [&](DesiredState const& state) {
         return stored_change(state, operation, before, seams().clock.now());

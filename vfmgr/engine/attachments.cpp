@@ -84,19 +84,19 @@ Result<PciAddress> Attachments::pf_for(std::string const& id, AttachmentSpec con
 }
 
 // Plans under the claims from a fresh view; the attachment is durable before anything is touched.
-// nullopt: another PF is the better one by now.
-Result<std::optional<AttachmentPlan>> Attachments::begin_attachment(
-    Operation& operation, std::string const& id, AttachmentSpec const& spec,
-    std::string const& tenant, PciAddress const& claimed, HostView const& host) {
-    using Begun = Result<std::optional<AttachmentPlan>>;
+// False: another PF is the better one by now.
+Result<bool> Attachments::begin_attachment(Operation& operation, std::string const& id,
+                                           AttachmentSpec const& spec, std::string const& tenant,
+                                           PciAddress const& claimed, Begun& begun) {
     auto const span = timed(SpanKind::plan, "plan, and store the attachment");
-    return seams().control.wait([&](Control::State& state) -> Begun {
+    return seams().control.wait([&](Control::State& state) -> Result<bool> {
         tidy_reservations(state, seams().clock.now());
         VFMGR_TRY(std::string const seed, state.store.host_seed());
+        auto const& host = begun.host;
         VFMGR_TRY(AttachmentPlan planned, plan_attachment(host, state.desired(), id, spec, seed));
         VFMGR_CHECK(permit_begin(state, tenant, planned.attachment));
         auto const& pci = planned.attachment.vf.pf;
-        if (pci != claimed) return std::nullopt;
+        if (pci != claimed) return false;
         planned.attachment.created_at = seams().clock.now();
         planned.attachment.operation = operation.id;
         planned.attachment.requested_by = operation.requested_by;
@@ -108,9 +108,11 @@ Result<std::optional<AttachmentPlan>> Attachments::begin_attachment(
         batch.save_pfs.emplace_back(pci, std::move(pf));
         keep_identity(batch, host.kernel, state.desired(), pci);
         batch.save_attachments.push_back(planned.attachment);
+        begun.first = intend_first(operation, planned.plan, host, batch);
         batch.save_operations.push_back(operation);
         VFMGR_CHECK(state.commit(batch));
-        return planned;
+        begun.planned = std::move(planned);
+        return true;
     });
 }
 
@@ -124,8 +126,9 @@ Result<Attachments::Begun> Attachments::begin(Operation& operation, std::string 
         VFMGR_TRY(auto const pf, pf_for(id, spec));
         VFMGR_TRY(auto claim, operations_.claim(operation, keys(pf, vm ? vm->uuid : spec.vm)));
         VFMGR_TRY(HostView host, observe_for(seams(), pf));
-        VFMGR_TRY(auto planned, begin_attachment(operation, id, spec, tenant, pf, host));
-        if (planned) return Begun{std::move(claim), std::move(*planned), std::move(host)};
+        Begun begun{std::move(claim), {}, std::move(host), {}};
+        VFMGR_TRY(bool const has_begun, begin_attachment(operation, id, spec, tenant, pf, begun));
+        if (has_begun) return begun;
     }
     return fail(
         Problem::conflict,
@@ -146,7 +149,8 @@ void Attachments::attach(Operation& operation, std::string const& id, Attachment
         // Waits for the guest without the claims: other operations may use the PF meanwhile.
         to_prove = !steps.empty() && as<AwaitVerification>(steps.back());
         if (to_prove) steps.pop_back();
-        auto const done = execute(seams(), operation, planned.plan, OnFailure::undo, &begun->host);
+        auto const done = execute(seams(), operation, planned.plan, OnFailure::undo,
+                                  PlannedFrom{begun->host, std::move(begun->first)});
         if (!done && done.error().residue.empty()) {
             auto batch = without(attachment);
             batch.save_events.push_back(event_of(EventKind::attach_failed, attachment, &operation,
@@ -196,15 +200,18 @@ Result<void> Attachments::perform_detach(Operation& operation, Attachment const&
     operation.steps = planned_steps(plan);
     operation.state = OperationState::running;
     bool const known = seams().control.snapshot().desired->attachments.contains(attachment.id);
+    std::optional<JournalRecord> first;
     auto const begin = [&](DesiredState const& now) {
         Batch batch;
         batch.erase_records_of.push_back(operation.id);
+        first = intend_first(operation, plan, host, batch);
         batch.save_operations.push_back(operation);
         save_as(AttachmentState::detaching, attachment.id, now, batch);
         return batch;
     };
     if (!operations_.commit_at_last(begin)) return fail(vfmgrd_stops());
-    auto done = execute(seams(), operation, plan, OnFailure::stop, &host);
+    auto done =
+        execute(seams(), operation, plan, OnFailure::stop, PlannedFrom{host, std::move(first)});
     Batch end;
     Result<void> outcome;
     bool keeps_it = false;

@@ -49,13 +49,15 @@ class Attachments : public EnginePart {
         Held claim;
         AttachmentPlan planned;
         HostView host;  // that it was planned from
+        std::optional<JournalRecord> first{};
     };
     [[nodiscard]] Result<Begun> begin(Operation& operation, std::string const& id,
                                       AttachmentSpec const& spec, std::string const& tenant);
     [[nodiscard]] Result<PciAddress> pf_for(std::string const& id, AttachmentSpec const& spec);
-    [[nodiscard]] Result<std::optional<AttachmentPlan>> begin_attachment(
-        Operation& operation, std::string const& id, AttachmentSpec const& spec,
-        std::string const& tenant, PciAddress const& claimed, HostView const& host);
+    [[nodiscard]] Result<bool> begin_attachment(Operation& operation, std::string const& id,
+                                                AttachmentSpec const& spec,
+                                                std::string const& tenant,
+                                                PciAddress const& claimed, Begun& begun);
     [[nodiscard]] Result<Begun> begin_change(Operation& operation, ChangeAttachment const& command,
                                              IfMatch const& if_match, std::string const& tenant,
                                              Attachment& before);

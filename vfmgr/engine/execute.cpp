@@ -103,23 +103,26 @@ Aspect aspect_of(Step const& step) {
     return Aspect::other;
 }
 
+// False for a VM if libvirt could not be asked.
+bool has_part_of(HostView const& host, Step const& step) {
+    return !std::holds_alternative<HypervisorStep>(step) || !host.hypervisor.stale;
+}
+
 // What an operation knows of the parts of the host that its steps change. The claims keep other
 // operations out, but not other programs, so what is older than this is observed again.
 constexpr auto known_for = 2s;
 
 class Parts {
   public:
-    Parts(Seams const& seams, Plan const& plan, HostView const* planned_from)
+    Parts(Seams const& seams, Plan const& plan, std::optional<PlannedFrom> const& planned_from)
         : seams_(seams), plan_(plan) {
         if (!planned_from) return;
+        auto const& host = planned_from->host;
         // Not copied: it is the caller's, and lives longer than this.
-        auto const view = std::shared_ptr<HostView const>(std::shared_ptr<void>(), planned_from);
+        auto const view = std::shared_ptr<HostView const>(std::shared_ptr<void>(), &host);
         auto const now = seams.clock.steady_now();
-        for (auto const& step : plan.steps) {
-            auto const subject = subject_of(step);
-            bool const of_vm = std::holds_alternative<std::string>(subject);
-            if (!of_vm || !planned_from->hypervisor.stale) known_[subject] = {view, now, {}};
-        }
+        for (auto const& step : plan.steps)
+            if (has_part_of(host, step)) known_[subject_of(step)] = {view, now, {}};
     }
     // Returns the part that the step is about to change.
     Result<HostView const*> before(Step const& step) {
@@ -184,10 +187,14 @@ Result<JournalRecord> intend(Seams const& seams, Operation& operation, std::size
         {static_cast<std::uint32_t>(index), step, inverse(step, *before), StepState::intended});
 }
 
+// `stored`: the step's record, if the journal has it already.
 Result<void> do_step(Seams const& seams, Operation& operation, std::size_t index, Step const& step,
-                     Parts& parts, std::vector<JournalRecord>& records, ObservedOnTheWay& noted) {
-    VFMGR_TRY(JournalRecord record, intend(seams, operation, index, step, parts));
-    records.push_back(std::move(record));
+                     Parts& parts, std::optional<JournalRecord> stored,
+                     std::vector<JournalRecord>& records, ObservedOnTheWay& noted) {
+    if (!stored) {
+        VFMGR_TRY(stored, intend(seams, operation, index, step, parts));
+    }
+    records.push_back(std::move(*stored));
     auto observed = perform(seams, step);
     if (!observed) {
         operation.steps[index].state = StepState::failed;
@@ -311,19 +318,35 @@ void publish_all(Seams const& seams, Plan const& plan) {
 
 }  // namespace
 
+std::optional<JournalRecord> intend_first(Operation& operation, Plan const& plan,
+                                          HostView const& host, Batch& batch) {
+    if (plan.steps.empty()) return std::nullopt;
+    auto const& step = plan.steps.front();
+    bool const of_host = !std::holds_alternative<std::monostate>(subject_of(step));
+    if (!of_host || !has_part_of(host, step)) return std::nullopt;
+    operation.steps.front().state = StepState::intended;
+    JournalRecord record{0, step, inverse(step, host), StepState::intended};
+    batch.save_records.push_back({operation.id, record});
+    return record;
+}
+
 tl::expected<ObservedOnTheWay, Failure> execute(Seams const& seams, Operation& operation,
                                                 Plan const& plan, OnFailure on_failure,
-                                                HostView const* planned_from) {
+                                                std::optional<PlannedFrom> planned_from) {
     std::vector<JournalRecord> records;
     ObservedOnTheWay observed;
     std::optional<Failure> first;
     Parts parts(seams, plan, planned_from);
+    auto stored = planned_from ? std::move(planned_from->first) : std::nullopt;
     auto const stops = [&] {
         return on_failure == OnFailure::undo && is_cancelled(seams, operation.id);
     };
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-        auto done = stops() ? Result<void>(fail(cancelled()))
-                            : do_step(seams, operation, i, plan.steps[i], parts, records, observed);
+        bool const is_stopped = stops();
+        if (is_stopped && stored) operation.steps[i].state = StepState::planned;
+        auto done = is_stopped ? Result<void>(fail(cancelled()))
+                               : do_step(seams, operation, i, plan.steps[i], parts,
+                                         std::exchange(stored, {}), records, observed);
         parts.after(i, std::exchange(observed.vm, {}));
         if (done && stops()) done = fail(cancelled());
         if (done) continue;

@@ -46,13 +46,24 @@ struct ObservedOnTheWay {
     std::optional<HypervisorView> vm{};  // the latest step's VM, as it was read back
 };
 
+// What a plan was made from.
+struct PlannedFrom {
+    // Has what the plan's steps change, observed under the operation's claims just now.
+    HostView const& host;
+    // The first step's record, if the journal has it already.
+    std::optional<JournalRecord> first{};
+};
+
+// Writes to `batch`, which begins the operation, what its first step is about to do, with the undo,
+// and returns it for execute(): this saves a commit. Nothing if the plan has no step of the host,
+// or `host` has not what it changes.
+[[nodiscard]] std::optional<JournalRecord> intend_first(Operation& operation, Plan const& plan,
+                                                        HostView const& host, Batch& batch);
+
 // Keeps `operation` up to date, in the store as well, with each step's state and remarks.
-// `planned_from` has what the plan's steps change, observed under the operation's claims just now.
-[[nodiscard]] tl::expected<ObservedOnTheWay, Failure> execute(Seams const& seams,
-                                                              Operation& operation,
-                                                              Plan const& plan,
-                                                              OnFailure on_failure,
-                                                              HostView const* planned_from = {});
+[[nodiscard]] tl::expected<ObservedOnTheWay, Failure> execute(
+    Seams const& seams, Operation& operation, Plan const& plan, OnFailure on_failure,
+    std::optional<PlannedFrom> planned_from = {});
 
 // Performs the journal's undo steps, newest first. Returns the residue.
 [[nodiscard]] std::vector<std::string> undo(Seams const& seams, Operation& operation,
