@@ -2,6 +2,7 @@
 #include "vfmgr/kernel/linux_kernel.hpp"
 
 #include <algorithm>
+#include <future>
 
 #include "vfmgr/kernel/firmware.hpp"
 #include "vfmgr/kernel/pci.hpp"
@@ -90,34 +91,36 @@ Error const* error_of(Result<T> const& result) {
     return result ? nullptr : &result.error();
 }
 
+std::vector<dev_t> nodes_of(ListedVfs const& vfs) {
+    std::vector<dev_t> nodes;
+    for (auto const& [index, vf] : vfs)
+        nodes.insert(nodes.end(), vf.vfio.numbers.begin(), vf.vfio.numbers.end());
+    return nodes;
+}
+
 struct Reading {
     LinuxKernelRoots const& roots;
     DeviceBooks& books;
     NlSocket& socket;
     NetworkSnapshot const& network;
+    std::shared_future<OpenFiles> const& open;  // of all processes
     Deadline deadline;
 };
 
 // If one source can't be read, the view still has the others, and the reason.
-PfState observe_pf(Reading const& reading, PciAddress const& pf,
-                   std::vector<NumVfsWriter>& writers) {
-    auto const& [roots, books, socket, network, deadline] = reading;
-    auto const vfs = list_vfs_with_nodes(roots, pf);
-    std::vector<dev_t> nodes;
-    for (auto const& [index, vf] : vfs.value_or(ListedVfs{}))
-        nodes.insert(nodes.end(), vf.vfio.numbers.begin(), vf.vfio.numbers.end());
-    auto const open = find_open_files(roots, nodes);
-    writers = open.numvfs_writers;
+PfState observe_pf(Reading const& reading, PciAddress const& pf, Result<ListedVfs> const& vfs) {
+    auto const& [roots, books, socket, network, open, deadline] = reading;
     if (!vfs) return stale_pf(pf, vfs.error());
     auto const settings = settings_of(roots, socket, network, pf, deadline);
     auto const eswitch = switch_of(pf, deadline);
+    // Whatever can't be read of a process, it holds none of a PF without nodes.
+    auto const holders = nodes_of(*vfs).empty() ? Holders{} : open.get().holders;
     auto state = view_pf(roots, books,
                          {network, *vfs, settings.value_or(VfSettings{}),
-                          open.holders.value_or(Holders{}), eswitch.value_or(Switch{})},
+                          holders.value_or(Holders{}), eswitch.value_or(Switch{})},
                          pf);
     if (!state) return stale_pf(pf, state.error());
-    for (auto const* const error :
-         {error_of(eswitch), error_of(settings), error_of(open.holders)}) {
+    for (auto const* const error : {error_of(eswitch), error_of(settings), error_of(holders)}) {
         if (error == nullptr) continue;
         state->stale = true;
         state->stale_reason = error->detail;
@@ -147,13 +150,22 @@ Result<KernelView> LinuxKernel::observe(KernelScope const& scope) {
     }
     VFMGR_TRY(auto const pfs, pfs_in(roots_, scope));
     auto const observed_at = system_clock().now();  // nothing in the view is older
+    std::map<PciAddress, Result<ListedVfs>> vfs;
+    std::vector<dev_t> nodes;
+    for (auto const& pf : pfs) {
+        auto const& listed = vfs.emplace(pf, list_vfs_with_nodes(roots_, pf)).first->second;
+        std::ranges::copy(nodes_of(listed.value_or(ListedVfs{})), std::back_inserter(nodes));
+    }
+    // To read the files of every process takes as long as all the rest, and goes on beside it.
+    auto const open = std::async(std::launch::async | std::launch::deferred, [&] {
+                          return find_open_files(roots_, nodes);
+                      }).share();
     VFMGR_TRY(auto const network, take_snapshot(deadline));
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
     view.routes = view_routes(network);
     for (auto const& pf : pfs) {
-        std::vector<NumVfsWriter> writers;
-        auto state = observe_pf({roots_, books_, socket, network, deadline}, pf, writers);
-        detect_hang(state, std::move(writers));
+        auto state = observe_pf({roots_, books_, socket, network, open, deadline}, pf, vfs.at(pf));
+        detect_hang(state, open.get().numvfs_writers);
         state.observed_at = observed_at;
         view.pfs.emplace(pf, std::move(state));
     }
