@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <iostream>
 
@@ -122,39 +123,37 @@ void add_global_options(CLI::App& app, Session& session) {
     app.add_flag("-q,--quiet", options.quiet, "print no progress and no messages except errors");
 }
 
-void add_all(CLI::App& app, Session& session) {
+// In the order of help. What is used most comes first: add_until() adds no more than it needs.
+constexpr std::array groups{
+    add_attachment_commands, add_vf_commands,          add_pf_commands,       add_vm_commands,
+    add_operation_commands,  add_events_command,       add_top_command,       add_network_commands,
+    add_pool_commands,       add_reservation_commands, add_identity_commands, add_desired_commands,
+    add_query_commands,      add_drained_command,      add_doctor_commands,   add_firmware_commands,
+    add_rdma_commands,       add_interop_commands,     add_tenant_commands,   add_token_commands,
+    add_context_commands,    add_audit_command,
+};
+
+void add_until(CLI::App& app, Session& session, std::string const& command) {
     app.footer(exit_codes());
     app.require_subcommand(1);
     app.set_version_flag("--version", "vfctl " VFMGR_VERSION);
     add_global_options(app, session);
-    add_pf_commands(app, session);
-    add_desired_commands(app, session);
-    add_firmware_commands(app, session);
-    add_network_commands(app, session);
-    add_pool_commands(app, session);
-    add_reservation_commands(app, session);
-    add_identity_commands(app, session);
-    add_vf_commands(app, session);
-    add_vm_commands(app, session);
-    add_attachment_commands(app, session);
-    add_interop_commands(app, session);
-    add_operation_commands(app, session);
-    add_events_command(app, session);
-    add_top_command(app, session);
-    add_tenant_commands(app, session);
-    add_token_commands(app, session);
-    add_context_commands(app, session);
-    add_audit_command(app, session);
-    add_rdma_commands(app, session);
-    add_doctor_commands(app, session);
-    add_drained_command(app, session);
-    add_query_commands(app, session);
+    for (auto const add : groups) {
+        add(app, session);
+        auto const has_name = [&](CLI::App* one) { return one->check_name(command); };
+        if (!command.empty() && !app.get_subcommands(has_name).empty()) return;
+    }
+}
+
+void add_all(CLI::App& app, Session& session) {
+    add_until(app, session, {});
 }
 
 int run_vfctl(std::vector<std::string> arguments) {
     Session session;
     CLI::App app("Attaches SR-IOV virtual functions to virtual machines.", "vfctl");
-    add_all(app, session);
+    bool const names_command = !arguments.empty() && !arguments.front().starts_with('-');
+    add_until(app, session, names_command ? arguments.front() : std::string());
     // Not a command of the tree: its words are no options of its own.
     if (!arguments.empty() && arguments.front() == "__complete")
         return complete(app, session, {arguments.begin() + 1, arguments.end()});

@@ -14,7 +14,8 @@
 namespace vfmgr {
 namespace {
 
-constexpr std::uint32_t poll_seconds = 1;  // shows steps as they change
+constexpr std::chrono::seconds step_wait{1};  // shows steps as they change
+constexpr std::chrono::seconds end_wait{60};  // the longest that the API takes
 
 std::size_t terminal_columns() {
     winsize size{};
@@ -31,6 +32,7 @@ class Display {
     Display(Display const&) = delete;
     Display& operator=(Display const&) = delete;
 
+    [[nodiscard]] bool shown() const { return shown_; }
     void show(Operation const& operation) {
         if (!shown_) return;
         auto const line = status_line(operation, terminal_columns() - 1);
@@ -77,12 +79,15 @@ std::string status_line(Operation const& operation, std::size_t columns) {
 }
 
 Result<Done> follow(Connection const& connection, Options const& options,
-                    std::string const& operation_id) {
+                    std::string const& operation_id, std::optional<Operation> const& known) {
     auto const resume = fmt::format("vfctl op wait {}", operation_id);
     Interruption const interruption(fmt::format(
         "\nvfctl: operation {} continues; wait for it with: {}\n", operation_id, resume));
     Display display(options);
-    auto wait = std::chrono::seconds(0);  // shows the current state at once
+    if (known) display.show(*known);
+    auto const next_wait = display.shown() ? step_wait : end_wait;
+    // A terminal shows the current state at once.
+    auto wait = display.shown() && !known ? std::chrono::seconds(0) : next_wait;
     while (true) {
         auto const response = connection.send({.path = "/v1/operations/" + operation_id,
                                                .query = {{"wait", std::to_string(wait.count())}},
@@ -95,7 +100,7 @@ Result<Done> follow(Connection const& connection, Options const& options,
         }
         VFMGR_TRY(auto operation, value_of<Operation>(*response));
         display.show(operation);
-        wait = std::chrono::seconds(poll_seconds);
+        wait = next_wait;
         if (!finished(operation)) continue;
         display.clear();
         print_remarks(operation, options);
@@ -113,7 +118,7 @@ Result<Settled> settle(Connection const& connection, Options const& options,
             print(operation_table({operation}), operation.id + "\n", response.body, options));
         return Settled{.shown = true};
     }
-    VFMGR_TRY(auto done, follow(connection, options, operation.id));
+    VFMGR_TRY(auto done, follow(connection, options, operation.id, operation));
     return Settled{.done = std::move(done)};
 }
 

@@ -20,9 +20,10 @@ struct Done {
     std::string body;  // as the API returned it
 };
 // Waits for the end, and prints what its steps remarked. Returns the operation, or why it failed.
-// Ctrl-C ends vfctl only.
+// Ctrl-C ends vfctl only. `known`: the operation as the API has just answered with it.
 [[nodiscard]] Result<Done> follow(Connection const& connection, Options const& options,
-                                  std::string const& operation_id);
+                                  std::string const& operation_id,
+                                  std::optional<Operation> const& known = {});
 
 // What became of a write.
 struct Settled {

@@ -52,6 +52,9 @@ struct Session {
 
 // Adds everything to the tree.
 void add_all(CLI::App& app, Session& session);
+// Adds commands until `command` is among them, and everything if there is none of that name: a
+// third of a short run's time would go to commands that nobody asked for.
+void add_until(CLI::App& app, Session& session, std::string const& command);
 // Each adds its commands to the tree. `session` outlives the tree.
 void add_global_options(CLI::App& app, Session& session);
 void add_pf_commands(CLI::App& app, Session& session);

@@ -107,8 +107,8 @@ TEST(Vfctl, PfSetSendsTheChangedSpecWithItsRevision) {
     api.on("GET /v1/pfs/0000:01:00.0/spec", 200, {{"mode", "enforce"}, {"num_vfs", 2}},
            {{"ETag", "\"7\""}});
     api.on("PUT /v1/pfs/0000:01:00.0/spec", 202, operation("running", "/v1/pfs/0000:01:00.0"));
-    api.on("GET /v1/operations/op1 wait=0", 200, operation("running", "/v1/pfs/0000:01:00.0"));
-    api.on("GET /v1/operations/op1 wait=1", 200, operation("succeeded", "/v1/pfs/0000:01:00.0"));
+    api.on("GET /v1/operations/op1 wait=60", 200, operation("running", "/v1/pfs/0000:01:00.0"));
+    api.on("GET /v1/operations/op1 wait=60", 200, operation("succeeded", "/v1/pfs/0000:01:00.0"));
     api.on("GET /v1/pfs/0000:01:00.0", 200, pf);
     auto const ran =
         vfctl(api, {"pf", "set", "0000:01:00.0", "--num-vfs", "4", "--vf-driver", "vfio-pci"});
@@ -140,8 +140,8 @@ TEST(Vfctl, PfSetEditsAgainWhatSomebodyElseChangedMeanwhile) {
     api.on("PUT " + path, 202, operation("queued", "/v1/pfs/0000:01:00.0"));
     auto failed = operation("failed", "/v1/pfs/0000:01:00.0");
     failed["problem"] = {{"code", "precondition_failed"}, {"detail", "changed"}};
-    api.on("GET /v1/operations/op1 wait=0", 200, failed);
-    api.on("GET /v1/operations/op1 wait=0", 200, operation("succeeded", "/v1/pfs/0000:01:00.0"));
+    api.on("GET /v1/operations/op1 wait=60", 200, failed);
+    api.on("GET /v1/operations/op1 wait=60", 200, operation("succeeded", "/v1/pfs/0000:01:00.0"));
     api.on("GET /v1/pfs/0000:01:00.0", 200, pf);
     auto const ran = vfctl(api, {"pf", "set", "0000:01:00.0", "--vf-driver", "vfio-pci"});
     EXPECT_EQ(ran.code, 0) << ran.err;
@@ -195,7 +195,7 @@ TEST(Vfctl, AttachFollowsAndShowsTheAttachment) {
     Api api;
     api.on("GET /v1/pfs", 200, pfs);
     api.on("POST /v1/attachments", 202, operation("queued", "/v1/attachments/3f9c2b1d"));
-    api.on("GET /v1/operations/op1 wait=0", 200,
+    api.on("GET /v1/operations/op1 wait=60", 200,
            operation("succeeded", "/v1/attachments/3f9c2b1d"));
     api.on("GET /v1/attachments/3f9c2b1d", 200, [] {
         auto attached = test::attachment("3f9c2b1d", "db1");
@@ -222,7 +222,7 @@ TEST(Vfctl, AFailedOperationIsAProblemWithItsExitCode) {
     auto failed = operation("failed", "/v1/attachments/x");
     failed["problem"] = Error{Problem::vf_in_use, "VF 0 of ens1 is attached to db2", "detach it"};
     api.on("POST /v1/attachments", 202, operation("queued", "/v1/attachments/x"));
-    api.on("GET /v1/operations/op1 wait=0", 200, failed);
+    api.on("GET /v1/operations/op1 wait=60", 200, failed);
     auto const ran = vfctl(api, {"attach", "db1", "--pf", "0000:01:00.0", "-q"});
     EXPECT_EQ(ran.code, 4);
     EXPECT_EQ(ran.out, "");
@@ -242,7 +242,7 @@ TEST(Vfctl, DetachFindsTheAttachmentOfAVm) {
     Api api;
     api.on("GET /v1/attachments", 200, db1);
     api.on("DELETE /v1/attachments/3f9c2b1d", 202, operation("queued", "/v1/attachments/x"));
-    api.on("GET /v1/operations/op1 wait=0", 200, operation("succeeded", "/v1/attachments/x"));
+    api.on("GET /v1/operations/op1 wait=60", 200, operation("succeeded", "/v1/attachments/x"));
     auto const ran = vfctl(api, {"detach", "db1"});
     EXPECT_EQ(ran.code, 0);
     EXPECT_EQ(ran.out, "");
@@ -256,7 +256,7 @@ TEST(Vfctl, AFailedVerificationShowsItsReport) {
     auto failed = operation("failed", "/v1/attachments/3f9c2b1d");
     failed["problem"] = Error{Problem::guest_refused, "rdma_write failed", "look at the VM"};
     api.on("POST /v1/attachments/3f9c2b1d/verifications", 202, operation("queued", ""));
-    api.on("GET /v1/operations/op1 wait=0", 200, failed);
+    api.on("GET /v1/operations/op1 wait=60", 200, failed);
     Verification run;
     run.run = "r1";
     run.verdict = Verdict::fail;
@@ -275,7 +275,7 @@ TEST(Vfctl, AVerificationByAnotherHostSaysWhoAnswered) {
     std::ofstream(folder.file("token")) << "vfr_1\n";
     api.on("GET /v1/attachments", 200, db1);
     api.on("POST /v1/attachments/3f9c2b1d/verifications", 202, operation("queued", ""));
-    api.on("GET /v1/operations/op1 wait=0", 200,
+    api.on("GET /v1/operations/op1 wait=60", 200,
            operation("succeeded", "/v1/attachments/3f9c2b1d"));
     Verification run;
     run.run = "r1";

@@ -42,6 +42,32 @@ TEST(Complete, FindsTheWordsPlace) {
     EXPECT_EQ(at({"attach", "--none", "x"}).valued->get_name(), "VM") << "an unknown option";
 }
 
+std::vector<std::string> help_of_commands(CLI::App& app) {
+    std::vector<std::string> all;
+    for (auto* const command : app.get_subcommands({})) all.push_back(command->help());
+    return all;
+}
+
+TEST(Tree, HasTheCommandThatIsAskedFor) {
+    Session session;
+    CLI::App whole("", "vfctl");
+    add_all(whole, session);
+    auto const count = whole.get_subcommands({}).size();
+    std::size_t fewest = count;
+    for (auto* const command : whole.get_subcommands({})) {
+        CLI::App part("", "vfctl");
+        add_until(part, session, command->get_name());
+        auto* const same = part.get_subcommand(command->get_name());  // or throws
+        EXPECT_EQ(same->help(), command->help());
+        EXPECT_EQ(help_of_commands(*same), help_of_commands(*command));
+        fewest = std::min(fewest, part.get_subcommands({}).size());
+    }
+    EXPECT_LT(fewest, count / 3) << "it adds all of them for each";
+    CLI::App other("", "vfctl");
+    add_until(other, session, "atach");
+    EXPECT_EQ(help_of_commands(other), help_of_commands(whole)) << "for what help and errors list";
+}
+
 TEST(Complete, ChoicesAreThoseOfTheType) {
     EXPECT_EQ(choices_of("TEXT:{on,off}"), (std::vector<Completion>{{"on"}, {"off"}}));
     EXPECT_EQ(choices_of("FORMAT:{json}"), (std::vector<Completion>{{"json"}}));

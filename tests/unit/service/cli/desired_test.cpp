@@ -70,7 +70,7 @@ TEST_F(Desired, IsAppliedAndFollowed) {
     auto operation = test::operation(OperationState::succeeded);
     operation.kind = OperationKind::apply;
     api.on("PUT /v1/desired prune=true", 202, operation);
-    api.on("GET /v1/operations/op1 wait=0", 200, operation);
+    api.on("GET /v1/operations/op1 wait=60", 200, operation);
     auto const done = vfctl(api, {"apply", "-f", file, "--prune"});
     EXPECT_EQ(done.code, 0) << done.err;
     EXPECT_THAT(done.err, HasSubstr("the host is as the file says"));

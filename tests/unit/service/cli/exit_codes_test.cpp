@@ -58,7 +58,7 @@ TEST(ExitCodes, OfEveryProblemThatAnOperationEndsWith) {
         Api api;
         auto failed = test::operation(OperationState::failed);
         failed.problem = Error{problem, "no", "ask"};
-        api.on("GET /v1/operations/op1 wait=0", 200, failed);
+        api.on("GET /v1/operations/op1 wait=60", 200, failed);
         EXPECT_EQ(vfctl(api, {"op", "wait", "op1"}).code, expected.at(problem)) << text;
     }
 }

@@ -65,7 +65,7 @@ void accept_all(Api& api, std::string const& pending) {
         auto queued = test::operation(OperationState::queued);
         queued.id = std::string("op") + pci;
         api.on(put(pci), 202, queued);
-        api.on(std::string("GET /v1/operations/op") + pci + " wait=0", 200,
+        api.on(std::string("GET /v1/operations/op") + pci + " wait=60", 200,
                test::operation(OperationState::succeeded));
     }
     api.on("GET /v1/attachments", 200, {{"items", json::array()}, {"next", nullptr}});
@@ -224,7 +224,7 @@ TEST(VfctlFirmware, DoesNotRebootUnderVms) {
 TEST(VfctlFirmware, DoesNotRebootWhenACardDidNotTakeIt) {
     Systemctl const systemctl;
     Api api;
-    api.on(std::string("GET /v1/operations/op") + second + " wait=0", 200, [] {
+    api.on(std::string("GET /v1/operations/op") + second + " wait=60", 200, [] {
         auto failed = test::operation(OperationState::failed);
         failed.problem = Error{Problem::kernel_refused, "mstconfig did not set it", ""};
         return failed;

@@ -20,8 +20,8 @@ Operation ended_with(Problem problem) {
 TEST(CancelOperation, WaitsUntilItHasEnded) {
     test::Api api;
     api.on("POST /v1/operations/op1/cancel", 202, test::operation(OperationState::running));
-    api.on("GET /v1/operations/op1 wait=0", 200, test::operation(OperationState::running));
-    api.on("GET /v1/operations/op1 wait=1", 200, ended_with(Problem::cancelled));
+    api.on("GET /v1/operations/op1 wait=60", 200, test::operation(OperationState::running));
+    api.on("GET /v1/operations/op1 wait=60", 200, ended_with(Problem::cancelled));
     auto const done = test::vfctl(api, {"op", "cancel", "op1"});
     EXPECT_EQ(done.code, 0) << done.err;
     EXPECT_THAT(done.err, HasSubstr("operation op1 was cancelled"));
@@ -33,7 +33,7 @@ TEST(CancelOperation, ReportsHowElseItEnded) {
           std::tuple{ended_with(Problem::kernel_refused), 1, "it failed so"}}) {
         test::Api api;
         api.on("POST /v1/operations/op1/cancel", 202, test::operation(OperationState::running));
-        api.on("GET /v1/operations/op1 wait=0", 200, end);
+        api.on("GET /v1/operations/op1 wait=60", 200, end);
         auto const done = test::vfctl(api, {"op", "cancel", "op1"});
         EXPECT_EQ(done.code, code);
         EXPECT_THAT(done.err, HasSubstr(said));

@@ -152,7 +152,7 @@ TEST(VfctlOutput, OfAChangeThatLeavesNothingElseIsItsOperation) {
     Api api;
     auto const done = test::operation(OperationState::succeeded);
     api.on("POST /v1/pfs/0000:01:00.0/gone", 202, done);
-    api.on("GET /v1/operations/op1 wait=0", 200, done);
+    api.on("GET /v1/operations/op1 wait=60", 200, done);
     std::vector<std::string> const command{"pf", "gone", "0000:01:00.0"};
     EXPECT_EQ(test::vfctl(api, command).out, "");
     for (auto const& [format, out] :
@@ -180,8 +180,8 @@ TEST(VfctlOutput, OfAnOperationEndsWithItsRemarks) {
     Api api;
     auto done = test::operation(OperationState::succeeded, {{"bind VF 0", StepState::done}});
     done.steps[0].remarks = {"igb refused link_state enable for VF 0 of enp1s0"};
-    api.on("GET /v1/operations/op1 wait=0", 200, test::operation(OperationState::running));
-    api.on("GET /v1/operations/op1 wait=1", 200, done);
+    api.on("GET /v1/operations/op1 wait=60", 200, test::operation(OperationState::running));
+    api.on("GET /v1/operations/op1 wait=60", 200, done);
     EXPECT_EQ(test::vfctl(api, {"op", "wait", "op1"}).err,
               "vfctl: igb refused link_state enable for VF 0 of enp1s0\n");
     EXPECT_EQ(test::vfctl(api, {"-q", "op", "wait", "op1"}).err, "");

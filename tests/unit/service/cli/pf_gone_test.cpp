@@ -41,7 +41,7 @@ TEST(PfGone, EndsAndIsConfirmedByCommands) {
         Api api;
         auto const path = "POST /v1/pfs/0000:01:00.0/" + verb;
         api.on(path, 202, ended(OperationKind::end_gone_pf));
-        api.on("GET /v1/operations/op1 wait=0", 200, ended(OperationKind::end_gone_pf));
+        api.on("GET /v1/operations/op1 wait=60", 200, ended(OperationKind::end_gone_pf));
         auto const done = vfctl(api, {"pf", verb, "0000:01:00.0"});
         EXPECT_EQ(done.code, 0) << done.err;
         EXPECT_THAT(done.err, HasSubstr("0000:01:00.0"));
@@ -54,7 +54,7 @@ TEST(PfGone, EndsAndIsConfirmedByCommands) {
 TEST(PfRekey, SaysFromWhereAndWhereTo) {
     Api api;
     api.on("POST /v1/pfs/0000:01:00.0/rekey", 202, ended(OperationKind::rekey_pf));
-    api.on("GET /v1/operations/op1 wait=0", 200, ended(OperationKind::rekey_pf));
+    api.on("GET /v1/operations/op1 wait=60", 200, ended(OperationKind::rekey_pf));
     auto const done = vfctl(api, {"pf", "rekey", "01:00.0", "0000:02:00.0"});
     EXPECT_EQ(done.code, 0) << done.err;
     EXPECT_THAT(done.err, HasSubstr("the stored state of 0000:01:00.0 has moved to 0000:02:00.0"));

@@ -44,7 +44,7 @@ TEST(VfctlRdmaLink, ListsWhatIsAndWhoUsesIt) {
 TEST(VfctlRdmaLink, AddsInTheWordsOfIproute2) {
     Api api;
     api.on("PUT /v1/rdma-links/rxe0", 202, done_operation());
-    api.on("GET /v1/operations/op1 wait=0", 200, done_operation());
+    api.on("GET /v1/operations/op1 wait=60", 200, done_operation());
     auto const added =
         vfctl(api, {"rdma", "link", "add", "rxe0", "type", "rxe", "netdev", "bond0"});
     EXPECT_EQ(added.code, 0) << added.err;

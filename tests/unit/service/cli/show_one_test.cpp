@@ -117,7 +117,7 @@ TEST(VfctlPfForget, DeletesTheSpecAlone) {
     auto const done = test::operation(OperationState::succeeded);
     api.on("GET /v1/pfs", 200, test::list<PfView>({test::pf("0000:01:00.0", "ens1")}));
     api.on("DELETE " + pf_path + "/spec", 202, done);
-    api.on("GET /v1/operations/op1 wait=0", 200, done);
+    api.on("GET /v1/operations/op1 wait=60", 200, done);
     auto const ran = vfctl(api, {"pf", "forget", "ens1"});
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_EQ(ran.err, "vfctl: 0000:01:00.0 is not managed any more; it stays as it is\n");
