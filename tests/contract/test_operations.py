@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""deploy/OPERATIONS.md says what to do for each alert; the lab types its blocks."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+import yaml
+from promtool import ROOT, RULES
+
+sys.path.insert(0, str(ROOT / "tests/lab"))
+from vflab.pages import blocks_of  # noqa: E402
+
+PAGE = "deploy/OPERATIONS.md"
+ALERTS = [rule["alert"] for group in yaml.safe_load(RULES.read_text())["groups"]
+          for rule in group["rules"]]
+
+
+def test_each_alert_has_its_section_and_no_other():
+    sections = re.findall(r"^### (\w+)$", (ROOT / PAGE).read_text(), re.MULTILINE)
+    assert sections == ALERTS
+
+
+def test_each_alert_has_something_to_type():
+    headings = {block.heading for block in blocks_of(PAGE)}
+    assert set(ALERTS) <= headings
+
+
+@pytest.mark.parametrize("block", blocks_of(PAGE), ids=lambda block: block.heading)
+def test_a_block_is_shell(block):
+    assert block.language == "sh"
+    done = subprocess.run(["bash", "-n"], input=block.text, text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
