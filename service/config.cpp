@@ -16,88 +16,12 @@
 #include "api/types/addresses.hpp"
 #include "api/types/rdma.hpp"
 #include "service/auth/authenticate.hpp"
+#include "service/config_values.hpp"
 
 namespace vfmgr {
 namespace {
 
 constexpr std::size_t file_bytes_max = 1024 * 1024;
-
-// Takes a value or returns what is wrong with it: "must be a string".
-using Setter = std::function<std::string(toml::node const&)>;
-// The keys that a table may hold.
-using Keys = std::map<std::string, Setter, std::less<>>;
-
-Setter text(std::string& out) {
-    return [&out](toml::node const& node) -> std::string {
-        auto const value = node.value_exact<std::string>();
-        if (!value) return "must be a string";
-        if (value->empty()) return "must not be empty";
-        out = *value;
-        return {};
-    };
-}
-
-Setter absolute_path(std::string& out) {
-    return [&out](toml::node const& node) -> std::string {
-        auto const value = node.value_exact<std::string>();
-        if (!value || !value->starts_with('/')) return "must be a path that begins with /";
-        out = *value;
-        return {};
-    };
-}
-
-Setter ip_address(std::string& out) {
-    return [&out](toml::node const& node) -> std::string {
-        auto const value = node.value_exact<std::string>();
-        if (!value || !IpAddress::parse(*value)) return "must be an IP address such as \"0.0.0.0\"";
-        out = *value;
-        return {};
-    };
-}
-
-// A later file's list replaces an earlier one's.
-Setter netdevs(std::vector<std::string>& out) {
-    return [&out](toml::node const& node) -> std::string {
-        auto const* const list = node.as_array();
-        std::vector<std::string> names;
-        for (std::size_t i = 0; list && i < list->size(); ++i) {
-            auto const name = list->get(i)->value_exact<std::string>();
-            if (!name || wrong_netdev_name(*name)) break;
-            names.push_back(*name);
-        }
-        if (!list || names.size() != list->size())
-            return "must be a list of netdevs such as [\"bond0\"]";
-        out = std::move(names);
-        return {};
-    };
-}
-
-Setter boolean(bool& out) {
-    return [&out](toml::node const& node) -> std::string {
-        auto const value = node.value_exact<bool>();
-        if (!value) return "must be true or false";
-        out = *value;
-        return {};
-    };
-}
-
-struct Range {
-    std::int64_t low;
-    std::int64_t high;
-};
-
-constexpr Range seconds{1, 3600};
-
-template <class T>
-Setter integer(T& out, Range range) {
-    return [&out, range](toml::node const& node) -> std::string {
-        auto const value = node.value_exact<std::int64_t>();
-        if (!value || *value < range.low || *value > range.high)
-            return fmt::format("must be a whole number from {} to {}", range.low, range.high);
-        out = static_cast<T>(*value);
-        return {};
-    };
-}
 
 // "none" removes a role that the defaults or an earlier file assigned.
 template <class Map>
@@ -171,6 +95,8 @@ class FileReader {
                     {"roles", table("roles.", {{"groups", group_roles()}, {"uids", uid_roles()}})},
                     {"rdma_links",
                      table("rdma_links.", {{"trusted_netdevs", netdevs(c.trusted_netdevs)}})},
+                    {"bounds", table("bounds.", {{"addresses", given(c.bounds.addresses, prefixes)},
+                                                 {"pfs", pf_bounds()}})},
                     {"limits", limit_keys()}});
     }
     Setter unix_keys() {
@@ -198,17 +124,36 @@ class FileReader {
              {"header_bytes_max", integer(limits.header_bytes_max, {1024, 1024 * 1024})},
              {"connections_max", integer(limits.connections_max, {1, 65536})},
              {"connections_per_peer_max", integer(limits.connections_per_peer_max, {1, 65536})},
-             {"read_seconds_max", integer(limits.read_seconds_max, seconds)},
-             {"idle_seconds_max", integer(limits.idle_seconds_max, seconds)},
-             {"answer_seconds_max", integer(limits.answer_seconds_max, seconds)},
+             {"read_seconds_max", integer(limits.read_seconds_max, some_seconds)},
+             {"idle_seconds_max", integer(limits.idle_seconds_max, some_seconds)},
+             {"answer_seconds_max", integer(limits.answer_seconds_max, some_seconds)},
              {"strangers_per_peer_max", integer(limits.strangers_per_peer_max, {1, 65536})},
-             {"first_request_seconds_max", integer(limits.first_request_seconds_max, seconds)},
+             {"first_request_seconds_max", integer(limits.first_request_seconds_max, some_seconds)},
              {"event_streams_max", integer(config_.events.streams_max, {1, 65536})},
              {"event_streams_per_peer_max",
               integer(config_.events.streams_per_peer_max, {1, 65536})},
              {"event_backlog_max", integer(config_.events.recent.events, {16, 65536})},
              {"changes_burst", integer(config_.changes.burst, {1, 1'000'000})},
              {"changes_per_second", integer(config_.changes.per_second, {1, 1'000'000})}});
+    }
+    Setter pf_bounds() {
+        return entries("bounds.pfs.",
+                       [this](std::string const& name, toml::node const& node) -> std::string {
+                           auto const pf = PciAddress::parse(name);
+                           if (!pf && name != "default")
+                               return "must be a PF's PCI address, or default";
+                           if (!node.is_table()) return "must be a table";
+                           auto& bounds = pf ? config_.bounds.pfs[*pf] : config_.bounds.default_pf;
+                           read_table(*node.as_table(), fmt::format("bounds.pfs.{}.", name),
+                                      {{"managed", given(bounds.managed, boolean)},
+                                       {"num_vfs_max", given(bounds.num_vfs_max, number_of_vfs)},
+                                       {"vlans", given(bounds.vlans, vlan_ranges)},
+                                       {"trust", given(bounds.trust, boolean)},
+                                       {"spoofchk_off", given(bounds.spoofchk_off, boolean)},
+                                       {"drivers", given(bounds.drivers, drivers)},
+                                       {"firmware", given(bounds.firmware, boolean)}});
+                           return {};
+                       });
     }
     Setter group_roles() {
         return entries("roles.groups.", [this](std::string const& name, toml::node const& node) {

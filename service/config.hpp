@@ -14,6 +14,7 @@
 #include "service/auth/authenticate.hpp"
 #include "service/event_limits.hpp"
 #include "service/rate_limit.hpp"
+#include "vfmgr/plan/bounds.hpp"
 
 namespace vfmgr {
 
@@ -49,6 +50,7 @@ struct Config {
     std::uint32_t guest_plane_vsock_port = 8471;
     RoleSettings roles;
     std::vector<std::string> trusted_netdevs;  // RDMA links may be created on these
+    HostBounds bounds;
     http::Limits limits;
     EventStreamLimits events;
     // Per principal: requests that change something or are denied.

@@ -34,6 +34,38 @@ void add_limits(Values& values, Config const& config) {
     add("changes_per_second", config.changes.per_second);
 }
 
+std::string words_of(PfBounds const& bounds) {
+    std::string words;
+    auto const add = [&](char const* key, auto const& value) {
+        if (value) words += fmt::format("{}{} = {}", words.empty() ? "" : ", ", key, *value);
+    };
+    std::optional<std::vector<std::string>> vlans;
+    if (bounds.vlans) {
+        vlans.emplace();
+        for (auto const& range : *bounds.vlans) vlans->push_back(to_string(range));
+    }
+    add("managed", bounds.managed);
+    add("num_vfs_max", bounds.num_vfs_max);
+    add("vlans", vlans);
+    add("trust", bounds.trust);
+    add("spoofchk_off", bounds.spoofchk_off);
+    add("drivers", bounds.drivers);
+    add("firmware", bounds.firmware);
+    return words;
+}
+
+void add_bounds(Values& values, HostBounds const& bounds) {
+    std::vector<std::string> addresses;
+    for (auto const& prefix : bounds.addresses.value_or(std::vector<IpPrefix>{}))
+        addresses.push_back(to_string(prefix));
+    if (bounds.addresses)
+        values["bounds.addresses"] = fmt::format("[{}]", fmt::join(addresses, ", "));
+    if (auto words = words_of(bounds.default_pf); !words.empty())
+        values["bounds.pfs.default"] = std::move(words);
+    for (auto const& [pf, of_pf] : bounds.pfs)
+        values["bounds.pfs." + to_string(pf)] = words_of(of_pf);
+}
+
 Values values_of(Config const& config) {
     auto const& [enabled, address, port, certificate, key, client_ca, client_crl] = config.tls;
     Values values{{"state_dir", config.state_dir},
@@ -58,6 +90,7 @@ Values values_of(Config const& config) {
     add_roles("roles.uids", config.roles.uids);
     for (auto const& [name, client] : config.roles.clients)
         values["tls.clients." + name] = to_string(client);
+    add_bounds(values, config.bounds);
     add_limits(values, config);
     return values;
 }
@@ -89,6 +122,7 @@ Config applicable(Config const& running, Config wanted) {
     wanted.tls.port = running.tls.port;
     wanted.guest_plane_vsock_port = running.guest_plane_vsock_port;
     wanted.trusted_netdevs = running.trusted_netdevs;
+    wanted.bounds = running.bounds;
     return wanted;
 }
 

@@ -331,7 +331,7 @@ Result<void> run(Config const& config, LoadConfig const& load, Kernel& kernel,
     Engine engine(
         kernel, hypervisor, std::move(control), clock,
         [](ResponderTarget const& target) { return serve::RemoteResponder(target).info(); },
-        config.trusted_netdevs, other_owners);
+        config.trusted_netdevs, other_owners, config.bounds);
     engine.control().on_bug([](std::string const& what) {
         log(Severity::error, "a bug in vfmgrd", {{"detail", what}});
     });

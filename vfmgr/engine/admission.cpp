@@ -18,6 +18,11 @@
 namespace vfmgr {
 namespace {
 
+// What restores a state is not held to the bounds: root may have narrowed them since.
+bool restores(OperationKind kind) {
+    return kind == OperationKind::detach || kind == OperationKind::end_gone_pf;
+}
+
 PlaceRequest const detaching{PlaceRequest::Work::detaches, {}};
 
 // The work of an operation: it calls a method of one of the engine's parts.
@@ -319,6 +324,7 @@ Result<Answer> Engine::admit_known(Control::State& state, Command const& command
     VFMGR_CHECK(recovery_.check_recovered(state, command));
     tidy_reservations(state, operations_.seams().clock.now());
     VFMGR_TRY(auto admission, std::visit(Admitting{*this, state, *host, intent}, command));
+    if (!restores(admission.kind)) VFMGR_CHECK(operations_.check_bounds(admission.plan));
     if (intent.dry_run)
         return Answer{{},
                       std::move(admission.plan),

@@ -9,13 +9,14 @@ namespace vfmgr {
 
 Engine::Engine(Kernel& kernel, Hypervisor& hypervisor, std::unique_ptr<Control> control,
                Clock& clock, AskResponder ask_responder, TrustedNetdevs trusted_netdevs,
-               FindOwners find_owners)
+               FindOwners find_owners, HostBounds bounds)
     : control_(std::move(control)),
       operations_(kernel, hypervisor, *control_, clock,
                   {[this] { observer_.observe_again(); },
                    [this](Operation& operation, std::string const& exception) {
                        recovery_.recover_from(operation, exception);
-                   }}),
+                   }},
+                  std::move(bounds)),
       runs_(operations_),
       attachments_(operations_, runs_, std::move(ask_responder),
                    [this](auto const& command, auto const& who) { submit_own(command, who); }),

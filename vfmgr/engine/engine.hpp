@@ -23,10 +23,10 @@ namespace vfmgr {
 class Engine {
   public:
     // Without `ask_responder`, only this host's own responder answers. RDMA links are made on
-    // `trusted_netdevs` alone.
+    // `trusted_netdevs` alone, and nothing is done beyond `bounds` but what restores a state.
     Engine(Kernel& kernel, Hypervisor& hypervisor, std::unique_ptr<Control> control, Clock& clock,
            AskResponder ask_responder = {}, TrustedNetdevs trusted_netdevs = {},
-           FindOwners find_owners = {});
+           FindOwners find_owners = {}, HostBounds bounds = {});
     // Ends operations that wait for a guest, and joins the others.
     ~Engine();
     Engine(Engine const&) = delete;

@@ -38,8 +38,9 @@ bool can_be_cancelled(OperationKind kind) {
 }  // namespace
 
 Operations::Operations(Kernel& kernel, Hypervisor& hypervisor, Control& control, Clock& clock,
-                       Hooks hooks)
+                       Hooks hooks, HostBounds bounds)
     : hooks_(std::move(hooks)),
+      bounds_(std::move(bounds)),
       seams_{kernel, hypervisor, control, clock, &gate_, &cancellations_},
       // Drift under a claim was not judged: now it can be.
       claims_([this] { hooks_.changed(); }) {}
@@ -132,6 +133,7 @@ void Operations::run(Operation& operation, ClaimKeys keys,
 }
 
 Result<void> Operations::perform(Operation& operation, Plan const& plan, OnFailure on_failure) {
+    VFMGR_CHECK(check_bounds(plan));
     operation.state = OperationState::running;
     operation.steps = planned_steps(plan);
     auto const done = execute(seams_, operation, plan, on_failure);

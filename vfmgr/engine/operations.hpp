@@ -12,6 +12,7 @@
 #include "vfmgr/engine/claims.hpp"
 #include "vfmgr/engine/command.hpp"
 #include "vfmgr/engine/execute.hpp"
+#include "vfmgr/plan/bounds.hpp"
 
 namespace vfmgr {
 
@@ -25,7 +26,8 @@ class Operations {
         // Ends an operation that an exception cut short, on its thread.
         std::function<void(Operation&, std::string const& exception)> cut_short;
     };
-    Operations(Kernel& kernel, Hypervisor& hypervisor, Control& control, Clock& clock, Hooks hooks);
+    Operations(Kernel& kernel, Hypervisor& hypervisor, Control& control, Clock& clock, Hooks hooks,
+               HostBounds bounds = {});
     Operations(Operations const&) = delete;
     Operations& operator=(Operations const&) = delete;
 
@@ -48,7 +50,12 @@ class Operations {
     // Ends the operation with the outcome of `work`, which runs under claims of `keys`. The Batch
     // is stored with its end.
     void run(Operation& operation, ClaimKeys keys, std::function<Result<Batch>()> const& work);
-    // The plan's steps become the operation's; an Error names what is left behind.
+    // Fails with forbidden for a plan that root's bounds do not allow.
+    [[nodiscard]] Result<void> check_bounds(Plan const& plan) const {
+        return within(bounds_, plan);
+    }
+    // The plan's steps become the operation's; an Error names what is left behind. Nothing is done
+    // of a plan beyond the bounds.
     [[nodiscard]] Result<void> perform(Operation& operation, Plan const& plan,
                                        OnFailure on_failure);
     void finish(Operation& operation, Result<void> const& outcome, Batch batch);
@@ -77,6 +84,7 @@ class Operations {
 
   private:
     Hooks const hooks_;
+    HostBounds const bounds_;
     StepGate gate_;
     Cancellations cancellations_;
     Seams const seams_;

@@ -19,6 +19,9 @@ Config other() {
     config.guest_plane_vsock_port = 9;
     config.roles = {{{"ops", Role::admin}}, {{1000, Role::viewer}}, {{"a", Role::operator_}}};
     config.trusted_netdevs = {"bond0", "eno1"};
+    config.bounds = {{.vlans = {{{0, 0}, {100, 199}}}, .trust = false},
+                     {{PciAddress{0, 1, 0, 0}, {.num_vfs_max = 8}}},
+                     {{IpPrefix::parse("10.0.0.0/8").value()}}};
     config.limits = {1,
                      2,
                      3,
@@ -43,7 +46,8 @@ TEST(ConfigChanges, AreFoundInEveryKey) {
     EXPECT_THAT(changes_between(other(), other()), IsEmpty());
     EXPECT_THAT(
         keys(changes_between({}, other())),
-        ElementsAre("guest_plane.vsock_port", "libvirt_uri", "limits.answer_seconds_max",
+        ElementsAre("bounds.addresses", "bounds.pfs.0000:01:00.0", "bounds.pfs.default",
+                    "guest_plane.vsock_port", "libvirt_uri", "limits.answer_seconds_max",
                     "limits.body_bytes_max", "limits.changes_burst", "limits.changes_per_second",
                     "limits.connections_max", "limits.connections_per_peer_max",
                     "limits.event_backlog_max", "limits.event_streams_max",
@@ -67,10 +71,18 @@ TEST(ConfigChanges, SayWhatWasAndWhatIs) {
                             KeyChange{"roles.groups.vfmgr", "operator", ""}));
 }
 
+TEST(ConfigChanges, SayWhatIsBounded) {
+    auto const changes = changes_between({}, other());
+    EXPECT_EQ(changes[0], (KeyChange{"bounds.addresses", "", "[10.0.0.0/8]"}));
+    EXPECT_EQ(changes[1], (KeyChange{"bounds.pfs.0000:01:00.0", "", "num_vfs_max = 8"}));
+    EXPECT_EQ(changes[2].after, "vlans = [\"0\", \"100-199\"], trust = false");
+}
+
 TEST(ConfigChanges, WhatARunningDaemonTakesIsToldApart) {
     auto const taken = applicable({}, other());
     EXPECT_THAT(keys(changes_between(taken, other())),
-                ElementsAre("guest_plane.vsock_port", "libvirt_uri", "listen.tls.address",
+                ElementsAre("bounds.addresses", "bounds.pfs.0000:01:00.0", "bounds.pfs.default",
+                            "guest_plane.vsock_port", "libvirt_uri", "listen.tls.address",
                             "listen.tls.enabled", "listen.tls.port", "listen.unix.group",
                             "listen.unix.path", "rdma_links.trusted_netdevs", "state_dir"));
     EXPECT_EQ(taken.roles, other().roles);

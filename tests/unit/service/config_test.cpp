@@ -209,6 +209,41 @@ TEST_F(ConfigTest, LaterFilesWinKeyByKey) {
     EXPECT_THAT(config->roles.groups, IsEmpty());
 }
 
+TEST_F(ConfigTest, BoundsAreOfAllPfsAndOfOne) {
+    EXPECT_EQ(load().value().bounds, HostBounds{}) << "everything is allowed";
+    write("vfmgr.toml", R"([bounds]
+addresses = ["192.168.0.0/16"]
+[bounds.pfs.default]
+vlans = ["0", "100-199"]
+trust = false
+[bounds.pfs."0000:01:00.0"]
+managed = true
+num_vfs_max = 8
+spoofchk_off = false
+drivers = ["vfio-pci"]
+firmware = false
+)");
+    auto const config = load();
+    ASSERT_TRUE(config) << config.error().detail;
+    HostBounds bounds;
+    bounds.addresses = {IpPrefix::parse("192.168.0.0/16").value()};
+    bounds.default_pf = {.vlans = {{{0, 0}, {100, 199}}}, .trust = false};
+    bounds.pfs[PciAddress::parse("0000:01:00.0").value()] = {.managed = true,
+                                                             .num_vfs_max = 8,
+                                                             .spoofchk_off = false,
+                                                             .drivers = {{"vfio-pci"}},
+                                                             .firmware = false};
+    EXPECT_EQ(config->bounds, bounds);
+    for (auto const* const wrong :
+         {"[bounds.pfs.enp1s0]\ntrust = true\n", "[bounds.pfs]\ndefault = 1\n",
+          "[bounds.pfs.default]\nvlans = [100]\n", "[bounds.pfs.default]\nvlans = ['9-8']\n",
+          "[bounds.pfs.default]\ntrust = 'no'\n", "[bounds.pfs.default]\nnum_vfs = 3\n",
+          "[bounds.pfs.default]\nnum_vfs_max = -1\n", "[bounds]\naddresses = ['10.0.0']\n"}) {
+        write("vfmgr.toml", wrong);
+        EXPECT_FALSE(load()) << wrong;
+    }
+}
+
 TEST_F(ConfigTest, TrustedNetdevsAreAListOfNames) {
     for (auto const* wrong : {"'bond0'", "[1]", "['bond0', '']", "['a b']", "[['bond0']]"}) {
         write("vfmgr.toml", std::string("[rdma_links]\ntrusted_netdevs = ") + wrong + "\n");

@@ -81,9 +81,9 @@ class Bench {
   public:
     Bench(Kernel& kernel, Hypervisor& hypervisor, std::filesystem::path const& folder,
           AskResponder ask_responder = {}, Clock& clock = system_clock(),
-          TrustedNetdevs trusted_netdevs = {}, FindOwners find_owners = {})
+          TrustedNetdevs trusted_netdevs = {}, FindOwners find_owners = {}, HostBounds bounds = {})
         : engine(kernel, hypervisor, open_control(folder, clock), clock, std::move(ask_responder),
-                 std::move(trusted_netdevs), std::move(find_owners)) {
+                 std::move(trusted_netdevs), std::move(find_owners), std::move(bounds)) {
         recovered = engine.recover().has_value();
         engine.control().watch(Deadline::max(), [this](Control::State& state, Watch) {
             auto const left = state.store.unfinished();

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// What root allows: each bound refuses what is beyond it, and nothing else.
+#include "vfmgr/plan/bounds.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace vfmgr {
+namespace {
+
+using testing::HasSubstr;
+
+PciAddress const bounded_pf{0, 1, 0, 0};
+PciAddress const other_pf{0, 2, 0, 0};
+
+std::string refusal(HostBounds const& bounds, Step step) {
+    Plan plan;
+    plan.steps.push_back(std::move(step));
+    auto const allowed = within(bounds, plan);
+    if (allowed) return {};
+    EXPECT_EQ(allowed.error().problem, Problem::forbidden);
+    EXPECT_THAT(allowed.error().remedy, HasSubstr("/etc/vfmgr/vfmgr.toml"));
+    return allowed.error().detail;
+}
+
+HostBounds of_pf(PfBounds own) {
+    HostBounds bounds;
+    bounds.pfs[bounded_pf] = std::move(own);
+    return bounds;
+}
+
+ConfigureVfs configure(VfSpec settings) {
+    return {bounded_pf, {{0, {}}, {3, std::move(settings)}}, {}};
+}
+
+VfSpec in_vlan(std::uint16_t id) {
+    VfSpec settings;
+    settings.vlan = Vlan{id};
+    return settings;
+}
+
+TEST(WithinBounds, WithoutAnyEverythingIs) {
+    VfSpec settings = in_vlan(4094);
+    settings.trust = true;
+    settings.spoofchk = false;
+    for (Step const& step :
+         {Step(SetNumVfs{bounded_pf, 500}), Step(configure(settings)),
+          Step(BindVfs{bounded_pf, {0}, "any"}), Step(SetFirmware{bounded_pf, {}, {}}),
+          Step(AddAddress{{bounded_pf, 7}, IpAddress::parse("1.1.1.1").value()}),
+          Step(AttachHostdev{"uuid", "id", {bounded_pf, 0}, {}, {}, true, true, "vm"}),
+          Step(AwaitVerification{"id", 1}), Step(AddSoftRdmaLink{{"rxe0", {}, "bond0"}})})
+        EXPECT_EQ(refusal({}, step), "");
+}
+
+TEST(WithinBounds, TheNumberOfVfs) {
+    auto const bounds = of_pf({.num_vfs_max = 4});
+    EXPECT_EQ(refusal(bounds, SetNumVfs{bounded_pf, 4}), "");
+    EXPECT_EQ(refusal(bounds, SetNumVfs{bounded_pf, 5}),
+              "5 VFs of 0000:01:00.0 are not allowed: 4 are");
+    EXPECT_EQ(refusal(bounds, SetNumVfs{other_pf, 5}), "");
+}
+
+TEST(WithinBounds, VlansOfVfsAndOfTheHost) {
+    auto const bounds = of_pf({.vlans = {{{100, 199}, {7, 7}}}});
+    EXPECT_EQ(refusal(bounds, configure(in_vlan(100))), "");
+    EXPECT_EQ(refusal(bounds, configure(in_vlan(199))), "");
+    EXPECT_EQ(refusal(bounds, configure(in_vlan(7))), "");
+    EXPECT_EQ(refusal(bounds, configure({})), "") << "it is left alone";
+    EXPECT_EQ(refusal(bounds, configure(in_vlan(200))),
+              "VLAN 200 is not allowed on 0000:01:00.0: allowed are 100-199, 7");
+    EXPECT_THAT(refusal(bounds, configure(in_vlan(0))), HasSubstr("VLAN 0 "));
+    EXPECT_THAT(refusal(bounds, AddVlanInterface{{bounded_pf, 99}}), HasSubstr("VLAN 99 "));
+    EXPECT_THAT(refusal(bounds, SetLink{{bounded_pf, {}}, true, 1500}), HasSubstr("VLAN 0 "));
+    EXPECT_THAT(refusal(bounds, AddAddress{{bounded_pf, 8}, {}}), HasSubstr("VLAN 8 "));
+    EXPECT_EQ(refusal(bounds, RemoveVlanInterface{{bounded_pf, 99}}), "")
+        << "to remove is always allowed";
+}
+
+TEST(WithinBounds, TrustAndSpoofcheck) {
+    auto const bounds = of_pf({.trust = false, .spoofchk_off = false});
+    VfSpec settings;
+    settings.trust = false;
+    settings.spoofchk = true;
+    EXPECT_EQ(refusal(bounds, configure(settings)), "");
+    settings.spoofchk = false;
+    EXPECT_EQ(refusal(bounds, configure(settings)),
+              "spoofchk off is not allowed for VF 0000:01:00.0/3");
+    settings.trust = true;
+    EXPECT_EQ(refusal(bounds, configure(settings)),
+              "trust on is not allowed for VF 0000:01:00.0/3");
+}
+
+TEST(WithinBounds, DriversAndFirmware) {
+    auto const bounds = of_pf({.drivers = {{"vfio-pci"}}, .firmware = false});
+    EXPECT_EQ(refusal(bounds, BindVfs{bounded_pf, {0}, "vfio-pci"}), "");
+    EXPECT_EQ(refusal(bounds, BindVfs{bounded_pf, {0}, {}}), "");
+    EXPECT_EQ(refusal(bounds, BindVfs{bounded_pf, {0}, "iavf"}),
+              "driver iavf is not allowed for VFs of 0000:01:00.0: allowed are vfio-pci");
+    EXPECT_THAT(refusal(bounds, SetFirmware{bounded_pf, {}, {}}), HasSubstr("may not be changed"));
+}
+
+TEST(WithinBounds, AddressesOfTheHost) {
+    HostBounds bounds;
+    bounds.addresses = {IpPrefix::parse("192.168.0.0/16").value()};
+    auto const add = [&](char const* address) {
+        return refusal(bounds, AddAddress{{bounded_pf, {}}, IpAddress::parse(address).value()});
+    };
+    EXPECT_EQ(add("192.168.100.1"), "");
+    EXPECT_EQ(add("10.0.0.1"),
+              "10.0.0.1 may not be an address of this host: they lie in 192.168.0.0/16");
+}
+
+TEST(WithinBounds, APfOfItsOwnIsBoundedInWhatItDoesNotSayAsAllAre) {
+    auto bounds = of_pf({.managed = true, .num_vfs_max = 4});
+    bounds.default_pf = {.managed = false, .num_vfs_max = 2, .trust = false};
+    EXPECT_EQ(refusal(bounds, SetNumVfs{bounded_pf, 4}), "");
+    VfSpec trusted;
+    trusted.trust = true;
+    EXPECT_THAT(refusal(bounds, configure(trusted)), HasSubstr("trust on"));
+    EXPECT_EQ(refusal(bounds, ResetVf{{other_pf, 0}}), "0000:02:00.0 may not be managed");
+    EXPECT_EQ(refusal(bounds, AttachHostdev{"uuid", "id", {other_pf, 0}, {}, {}, true, true, ""}),
+              "0000:02:00.0 may not be managed");
+}
+
+TEST(VlanRangeText, IsReadAndWritten) {
+    EXPECT_EQ(VlanRange::parse("100-199").value(), (VlanRange{100, 199}));
+    EXPECT_EQ(VlanRange::parse("0").value(), (VlanRange{0, 0}));
+    EXPECT_EQ(to_string(VlanRange{100, 199}), "100-199");
+    EXPECT_EQ(to_string(VlanRange{7, 7}), "7");
+    for (auto const* const wrong :
+         {"", "-", "5-", "-5", "9-8", "4095", "1-4095", "1-2-3", "a", " 1"})
+        EXPECT_FALSE(VlanRange::parse(wrong)) << wrong;
+}
+
+}  // namespace
+}  // namespace vfmgr
