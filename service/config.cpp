@@ -14,7 +14,6 @@
 
 #include "api/os/file.hpp"
 #include "api/types/addresses.hpp"
-#include "api/types/rdma.hpp"
 #include "service/auth/authenticate.hpp"
 #include "service/config_values.hpp"
 

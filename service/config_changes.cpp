@@ -34,32 +34,31 @@ void add_limits(Values& values, Config const& config) {
     add("changes_per_second", config.changes.per_second);
 }
 
+template <class T>
+std::vector<std::string> texts_of(std::vector<T> const& values) {
+    std::vector<std::string> texts;
+    for (auto const& one : values) texts.push_back(to_string(one));
+    return texts;
+}
+
 std::string words_of(PfBounds const& bounds) {
     std::string words;
-    auto const add = [&](char const* key, auto const& value) {
-        if (value) words += fmt::format("{}{} = {}", words.empty() ? "" : ", ", key, *value);
-    };
-    std::optional<std::vector<std::string>> vlans;
-    if (bounds.vlans) {
-        vlans.emplace();
-        for (auto const& range : *bounds.vlans) vlans->push_back(to_string(range));
-    }
-    add("managed", bounds.managed);
-    add("num_vfs_max", bounds.num_vfs_max);
-    add("vlans", vlans);
-    add("trust", bounds.trust);
-    add("spoofchk_off", bounds.spoofchk_off);
-    add("drivers", bounds.drivers);
-    add("firmware", bounds.firmware);
+    for_each_pf_bound([&](char const* key, auto member) {
+        auto const& bound = bounds.*member;
+        if (!bound) return;
+        words += fmt::format("{}{} = ", words.empty() ? "" : ", ", key);
+        if constexpr (requires { bound->front().first; })
+            words += fmt::format("{}", texts_of(*bound));
+        else
+            words += fmt::format("{}", *bound);
+    });
     return words;
 }
 
 void add_bounds(Values& values, HostBounds const& bounds) {
-    std::vector<std::string> addresses;
-    for (auto const& prefix : bounds.addresses.value_or(std::vector<IpPrefix>{}))
-        addresses.push_back(to_string(prefix));
     if (bounds.addresses)
-        values["bounds.addresses"] = fmt::format("[{}]", fmt::join(addresses, ", "));
+        values["bounds.addresses"] =
+            fmt::format("[{}]", fmt::join(texts_of(*bounds.addresses), ", "));
     if (auto words = words_of(bounds.default_pf); !words.empty())
         values["bounds.pfs.default"] = std::move(words);
     for (auto const& [pf, of_pf] : bounds.pfs)

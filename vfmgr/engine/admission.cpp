@@ -324,7 +324,7 @@ Result<Answer> Engine::admit_known(Control::State& state, Command const& command
     VFMGR_CHECK(recovery_.check_recovered(state, command));
     tidy_reservations(state, operations_.seams().clock.now());
     VFMGR_TRY(auto admission, std::visit(Admitting{*this, state, *host, intent}, command));
-    if (!restores(admission.kind)) VFMGR_CHECK(operations_.check_bounds(admission.plan));
+    if (!restores(admission.kind)) VFMGR_CHECK(operations_.check_bounds(*host, admission.plan));
     if (intent.dry_run)
         return Answer{{},
                       std::move(admission.plan),

@@ -72,7 +72,7 @@ Result<Attachments::Begun> Attachments::begin_change(Operation& operation,
         VFMGR_TRY(std::string const seed, state.store.host_seed());
         VFMGR_TRY(AttachmentPlan plan,
                   plan_change(host, state.desired(), before, command.patch, seed));
-        VFMGR_CHECK(operations_.check_bounds(plan.plan));
+        VFMGR_CHECK(operations_.check_bounds(host, plan.plan));
         operation.steps = planned_steps(plan.plan);
         operation.state = OperationState::running;
         Batch batch;

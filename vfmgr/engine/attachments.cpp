@@ -95,7 +95,7 @@ Result<bool> Attachments::begin_attachment(Operation& operation, std::string con
         auto const& host = begun.host;
         VFMGR_TRY(AttachmentPlan planned, plan_attachment(host, state.desired(), id, spec, seed));
         VFMGR_CHECK(permit_begin(state, tenant, planned.attachment));
-        VFMGR_CHECK(operations_.check_bounds(planned.plan));
+        VFMGR_CHECK(operations_.check_bounds(host, planned.plan));
         auto const& pci = planned.attachment.vf.pf;
         if (pci != claimed) return false;
         planned.attachment.created_at = seams().clock.now();

@@ -133,7 +133,7 @@ void Operations::run(Operation& operation, ClaimKeys keys,
 }
 
 Result<void> Operations::perform(Operation& operation, Plan const& plan, OnFailure on_failure) {
-    VFMGR_CHECK(check_bounds(plan));
+    VFMGR_CHECK(check_bounds(*seams_.control.snapshot().host, plan));
     operation.state = OperationState::running;
     operation.steps = planned_steps(plan);
     auto const done = execute(seams_, operation, plan, on_failure);

@@ -50,12 +50,12 @@ class Operations {
     // Ends the operation with the outcome of `work`, which runs under claims of `keys`. The Batch
     // is stored with its end.
     void run(Operation& operation, ClaimKeys keys, std::function<Result<Batch>()> const& work);
-    // Fails with forbidden for a plan that root's bounds do not allow.
-    [[nodiscard]] Result<void> check_bounds(Plan const& plan) const {
-        return within(bounds_, plan);
+    // Fails with forbidden if root's bounds do not allow the plan, which was made from `host`.
+    [[nodiscard]] Result<void> check_bounds(HostView const& host, Plan const& plan) const {
+        return within(bounds_, host, plan);
     }
-    // The plan's steps become the operation's; an Error names what is left behind. Nothing is done
-    // of a plan beyond the bounds.
+    // Does nothing if the plan is beyond the bounds. Its steps become the operation's; an Error
+    // names what is left behind.
     [[nodiscard]] Result<void> perform(Operation& operation, Plan const& plan,
                                        OnFailure on_failure);
     void finish(Operation& operation, Result<void> const& outcome, Batch batch);

@@ -35,7 +35,7 @@ struct OnPf {
                                   *bounds.num_vfs_max));
     }
     Result<void> operator()(ConfigureVfs const& step) const {
-        for (auto const& change : step.changes) VFMGR_CHECK(settings(change));
+        for (auto const& [index, wanted] : step.changes) VFMGR_CHECK(settings({pf, index}, wanted));
         return {};
     }
     Result<void> operator()(BindVfs const& step) const {
@@ -49,13 +49,25 @@ struct OnPf {
         if (bounds.firmware.value_or(true)) return {};
         return beyond(fmt::format("the firmware settings of {} may not be changed", to_string(pf)));
     }
-    Result<void> operator()(SetLink const& step) const { return vlan(step.interface.vlan); }
     Result<void> operator()(AddVlanInterface const& step) const {
         return vlan(step.interface.vlan);
     }
+    // The PF's own link is up for its VLANs, too: only an address makes the host a part of one.
     Result<void> operator()(AddAddress const& step) const { return vlan(step.interface.vlan); }
     template <class Other>
     Result<void> operator()(Other const&) const {
+        return {};
+    }
+
+    Result<void> settings(VfId const& vf, VfSpec const& wanted) const {
+        auto const refused = [&](std::string_view what) {
+            return beyond(fmt::format("{} is not allowed for VF {}", what, to_string(vf)));
+        };
+        if (wanted.vlan) VFMGR_CHECK(vlan(wanted.vlan->id));
+        if (wanted.trust.value_or(false) && !bounds.trust.value_or(true))
+            return refused("trust on");
+        if (!wanted.spoofchk.value_or(true) && !bounds.spoofchk_off.value_or(true))
+            return refused("spoofchk off");
         return {};
     }
 
@@ -69,35 +81,15 @@ struct OnPf {
         return beyond(fmt::format("VLAN {} is not allowed on {}: allowed are {}", wanted,
                                   to_string(pf), texts_of(*bounds.vlans)));
     }
-    Result<void> settings(VfChange const& change) const {
-        auto const refused = [&](std::string_view what) {
-            return beyond(fmt::format("{} is not allowed for VF {}", what,
-                                      to_string(VfId{pf, change.index})));
-        };
-        auto const& [index, wanted] = change;
-        if (wanted.vlan) VFMGR_CHECK(vlan(wanted.vlan->id));
-        if (wanted.trust.value_or(false) && !bounds.trust.value_or(true))
-            return refused("trust on");
-        if (!wanted.spoofchk.value_or(true) && !bounds.spoofchk_off.value_or(true))
-            return refused("spoofchk off");
-        return {};
-    }
 };
 
 PfBounds bounds_of(HostBounds const& bounds, PciAddress const& pf) {
     auto const own = bounds.pfs.find(pf);
     if (own == bounds.pfs.end()) return bounds.default_pf;
     auto of_pf = own->second;
-    auto const add = [&](auto member) {
+    for_each_pf_bound([&](char const*, auto member) {
         if (!(of_pf.*member)) of_pf.*member = bounds.default_pf.*member;
-    };
-    add(&PfBounds::managed);
-    add(&PfBounds::num_vfs_max);
-    add(&PfBounds::vlans);
-    add(&PfBounds::trust);
-    add(&PfBounds::spoofchk_off);
-    add(&PfBounds::drivers);
-    add(&PfBounds::firmware);
+    });
     return of_pf;
 }
 
@@ -118,18 +110,35 @@ Result<void> address_within(HostBounds const& bounds, IpAddress const& address) 
                               to_string(address), texts_of(*bounds.addresses)));
 }
 
-Result<void> step_within(HostBounds const& bounds, Step const& step) {
-    auto const pf = pf_of(step);
-    if (!pf) return {};
-    if (auto const* const add = as<AddAddress>(step))
-        VFMGR_CHECK(address_within(bounds, add->address));
-    auto const of_pf = bounds_of(bounds, *pf);
-    if (!of_pf.managed.value_or(true))
-        return beyond(fmt::format("{} may not be managed", to_string(*pf)));
-    return visit_step(OnPf{*pf, of_pf}, step);
+// Returns the VF's settings once the plan has been done.
+VfSpec settings_after(HostView const& host, Plan const& plan, VfId const& vf) {
+    auto const* const now = find_vf(host, vf);
+    auto settings = now ? now->settings : VfSpec{};
+    for (auto const& step : plan.steps)
+        if (auto const* const configure = as<ConfigureVfs>(step);
+            configure && configure->pf == vf.pf)
+            for (auto const& [index, wanted] : configure->changes)
+                if (index == vf.index) settings = overlay(settings, wanted);
+    return settings;
 }
 
 }  // namespace
+
+Result<void> within(HostBounds const& bounds, HostView const& host, Plan const& plan) {
+    for (auto const& step : plan.steps) {
+        auto const pf = pf_of(step);
+        if (!pf) continue;
+        OnPf const judge{*pf, bounds_of(bounds, *pf)};
+        if (!judge.bounds.managed.value_or(true))
+            return beyond(fmt::format("{} may not be managed", to_string(*pf)));
+        if (auto const* const add = as<AddAddress>(step))
+            VFMGR_CHECK(address_within(bounds, add->address));
+        if (auto const* const attach = as<AttachHostdev>(step))
+            VFMGR_CHECK(judge.settings(attach->vf, settings_after(host, plan, attach->vf)));
+        VFMGR_CHECK(visit_step(judge, step));
+    }
+    return {};
+}
 
 Result<VlanRange> VlanRange::parse(std::string_view text) {
     auto const dash = text.find('-');
@@ -145,11 +154,6 @@ Result<VlanRange> VlanRange::parse(std::string_view text) {
 std::string to_string(VlanRange const& range) {
     return range.first == range.last ? std::to_string(range.first)
                                      : fmt::format("{}-{}", range.first, range.last);
-}
-
-Result<void> within(HostBounds const& bounds, Plan const& plan) {
-    for (auto const& step : plan.steps) VFMGR_CHECK(step_within(bounds, step));
-    return {};
 }
 
 }  // namespace vfmgr

@@ -26,29 +26,43 @@ struct VlanRange {
 };
 [[nodiscard]] std::string to_string(VlanRange const& range);
 
-// Of one PF. What is absent is allowed.
+// The bounds of one PF. They allow what they do not name.
 struct PfBounds {
     std::optional<bool> managed{};  // false: neither the PF nor its VFs are touched
     std::optional<std::uint16_t> num_vfs_max{};
-    std::optional<std::vector<VlanRange>>
-        vlans{};                         // of VFs, and of the host's interfaces on the PF
-    std::optional<bool> trust{};         // false: no VF is trusted
-    std::optional<bool> spoofchk_off{};  // false: no VF sends from any MAC
-    std::optional<std::vector<std::string>> drivers{};  // that VFs may get
-    std::optional<bool> firmware{};  // false: the card's settings are not changed
+    // The VLANs of VFs that VMs have, and of the host's addresses and VLAN interfaces on the PF.
+    std::optional<std::vector<VlanRange>> vlans{};
+    std::optional<bool> trust{};                        // false: no VF is trusted
+    std::optional<bool> spoofchk_off{};                 // false: no VF sends from any MAC
+    std::optional<std::vector<std::string>> drivers{};  // VFs are bound to these only
+    std::optional<bool> firmware{};                     // false: the card's settings stay
     bool operator==(PfBounds const&) const = default;
 };
 
+// Calls f(name, member) for each bound of a PF, with its key in vfmgr.toml.
+template <class F>
+void for_each_pf_bound(F f) {
+    f("managed", &PfBounds::managed);
+    f("num_vfs_max", &PfBounds::num_vfs_max);
+    f("vlans", &PfBounds::vlans);
+    f("trust", &PfBounds::trust);
+    f("spoofchk_off", &PfBounds::spoofchk_off);
+    f("drivers", &PfBounds::drivers);
+    f("firmware", &PfBounds::firmware);
+}
+
 struct HostBounds {
-    PfBounds default_pf{};  // of every PF, as far as its own do not say otherwise
+    PfBounds default_pf{};  // every PF has these, unless its own say otherwise
     std::map<PciAddress, PfBounds> pfs{};
-    // The host's own addresses on its PFs lie in these; absent: any.
+    // The host's own addresses on its PFs must lie in these; absent: any address may be used.
     std::optional<std::vector<IpPrefix>> addresses{};
     bool operator==(HostBounds const&) const = default;
 };
 
 // Fails with forbidden at the first step beyond the bounds, and names what it asks for and what is
-// allowed. Not for what restores a state: an undo, or a detach.
-[[nodiscard]] Result<void> within(HostBounds const& bounds, Plan const& plan);
+// allowed. A VF that a VM gets is judged as it will be: settings that the plan leaves alone are
+// those of `host`, which the plan was made from. Do not call it for what restores a state, such as
+// an undo or a detach.
+[[nodiscard]] Result<void> within(HostBounds const& bounds, HostView const& host, Plan const& plan);
 
 }  // namespace vfmgr

@@ -58,6 +58,21 @@ TEST_F(BoundsTest, WhatIsBeyondThemIsRefusedBeforeItIsBegun) {
     EXPECT_THAT(bench->desired().attachments, IsEmpty());
 }
 
+TEST_F(BoundsTest, AVfIsHeldToItsVlanWhetherItIsNamedOrNot) {
+    auto const bench = bounded({.vlans = {{{100, 199}}}});
+    EXPECT_EQ(bench->run(ReplacePfSpec{pf0, spec_with_vfs(2)}).state, OperationState::succeeded);
+    AttachmentSpec untagged;
+    untagged.vm = "vm1";
+    untagged.pf = pf0;
+    auto const refused = bench->submit(Attach{untagged});
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().detail, HasSubstr("VLAN 0 is not allowed"));
+    auto const attached = bench->run(Attach{ask()});
+    EXPECT_EQ(attached.state, OperationState::succeeded)
+        << "the network is in VLAN 100, and the PF's own link is set up for it: "
+        << attached.problem.value_or(Error{}).detail;
+}
+
 TEST_F(BoundsTest, WhatWasAttachedBeforeTheyWereNarrowedIsDetached) {
     std::string id;
     {

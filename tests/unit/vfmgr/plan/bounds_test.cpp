@@ -16,7 +16,7 @@ PciAddress const other_pf{0, 2, 0, 0};
 std::string refusal(HostBounds const& bounds, Step step) {
     Plan plan;
     plan.steps.push_back(std::move(step));
-    auto const allowed = within(bounds, plan);
+    auto const allowed = within(bounds, {}, plan);
     if (allowed) return {};
     EXPECT_EQ(allowed.error().problem, Problem::forbidden);
     EXPECT_THAT(allowed.error().remedy, HasSubstr("/etc/vfmgr/vfmgr.toml"));
@@ -70,7 +70,9 @@ TEST(WithinBounds, VlansOfVfsAndOfTheHost) {
               "VLAN 200 is not allowed on 0000:01:00.0: allowed are 100-199, 7");
     EXPECT_THAT(refusal(bounds, configure(in_vlan(0))), HasSubstr("VLAN 0 "));
     EXPECT_THAT(refusal(bounds, AddVlanInterface{{bounded_pf, 99}}), HasSubstr("VLAN 99 "));
-    EXPECT_THAT(refusal(bounds, SetLink{{bounded_pf, {}}, true, 1500}), HasSubstr("VLAN 0 "));
+    EXPECT_EQ(refusal(bounds, SetLink{{bounded_pf, {}}, true, 1500}), "")
+        << "the PF's own link carries its VLANs";
+    EXPECT_THAT(refusal(bounds, AddAddress{{bounded_pf, {}}, {}}), HasSubstr("VLAN 0 "));
     EXPECT_THAT(refusal(bounds, AddAddress{{bounded_pf, 8}, {}}), HasSubstr("VLAN 8 "));
     EXPECT_EQ(refusal(bounds, RemoveVlanInterface{{bounded_pf, 99}}), "")
         << "to remove is always allowed";
@@ -88,6 +90,26 @@ TEST(WithinBounds, TrustAndSpoofcheck) {
     settings.trust = true;
     EXPECT_EQ(refusal(bounds, configure(settings)),
               "trust on is not allowed for VF 0000:01:00.0/3");
+}
+
+// A VM gets the VF as it is where the plan does not change it.
+TEST(WithinBounds, WhatAVfHasAlready) {
+    HostView host;
+    auto& vf = host.kernel.pfs[bounded_pf].vfs.emplace_back();
+    vf.index = 3;
+    vf.settings = in_vlan(100);
+    vf.settings.trust = true;
+    Plan plan;
+    plan.steps = {AttachHostdev{"uuid", "id", {bounded_pf, 3}, {}, {}, true, true, ""}};
+    EXPECT_TRUE(within(of_pf({.vlans = {{{100, 199}}}}), host, plan));
+    EXPECT_EQ(within(of_pf({.vlans = {{{0, 0}}}}), host, plan).error().detail,
+              "VLAN 100 is not allowed on 0000:01:00.0: allowed are 0");
+    EXPECT_EQ(within(of_pf({.trust = false}), host, plan).error().detail,
+              "trust on is not allowed for VF 0000:01:00.0/3");
+    VfSpec plain = in_vlan(0);
+    plain.trust = false;
+    plan.steps.insert(plan.steps.begin(), configure(plain));
+    EXPECT_TRUE(within(of_pf({.vlans = {{{0, 0}}}, .trust = false}), host, plan));
 }
 
 TEST(WithinBounds, DriversAndFirmware) {
