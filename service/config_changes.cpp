@@ -34,13 +34,6 @@ void add_limits(Values& values, Config const& config) {
     add("changes_per_second", config.changes.per_second);
 }
 
-template <class T>
-std::vector<std::string> texts_of(std::vector<T> const& values) {
-    std::vector<std::string> texts;
-    for (auto const& one : values) texts.push_back(to_string(one));
-    return texts;
-}
-
 std::string words_of(PfBounds const& bounds) {
     std::string words;
     for_each_pf_bound([&](char const* key, auto member) {

@@ -18,12 +18,6 @@ tl::unexpected<Error> beyond(std::string detail) {
                 "this host's bounds are root's: [bounds] in /etc/vfmgr/vfmgr.toml");
 }
 
-std::string texts_of(auto const& values) {
-    std::vector<std::string> texts;
-    for (auto const& one : values) texts.push_back(to_string(one));
-    return fmt::format("{}", fmt::join(texts, ", "));
-}
-
 // What is done to one PF; each overload is about the steps of one kind.
 struct OnPf {
     PciAddress const& pf;
@@ -79,7 +73,7 @@ struct OnPf {
         };
         if (!bounds.vlans || std::ranges::any_of(*bounds.vlans, has)) return {};
         return beyond(fmt::format("VLAN {} is not allowed on {}: allowed are {}", wanted,
-                                  to_string(pf), texts_of(*bounds.vlans)));
+                                  to_string(pf), fmt::join(texts_of(*bounds.vlans), ", ")));
     }
 };
 
@@ -107,7 +101,7 @@ Result<void> address_within(HostBounds const& bounds, IpAddress const& address) 
     auto const has = [&](IpPrefix const& prefix) { return prefix.contains(address); };
     if (!bounds.addresses || std::ranges::any_of(*bounds.addresses, has)) return {};
     return beyond(fmt::format("{} may not be an address of this host: they lie in {}",
-                              to_string(address), texts_of(*bounds.addresses)));
+                              to_string(address), fmt::join(texts_of(*bounds.addresses), ", ")));
 }
 
 // Returns the VF's settings once the plan has been done.

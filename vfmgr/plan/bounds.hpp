@@ -25,6 +25,13 @@ struct VlanRange {
     auto operator<=>(VlanRange const&) const = default;
 };
 [[nodiscard]] std::string to_string(VlanRange const& range);
+// The ranges or subnets of a bound, for a message.
+template <class T>
+[[nodiscard]] std::vector<std::string> texts_of(std::vector<T> const& values) {
+    std::vector<std::string> texts;
+    for (auto const& one : values) texts.push_back(to_string(one));
+    return texts;
+}
 
 // The bounds of one PF. They allow what they do not name.
 struct PfBounds {
