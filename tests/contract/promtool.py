@@ -6,10 +6,13 @@ import os
 import subprocess
 from pathlib import Path
 
+import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RULES = ROOT / "deploy/prometheus/vfmgr.rules.yml"
+ALERTS = {rule["alert"]: rule
+          for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]}
 PROMTOOL = Path(os.environ.get("VFMGR_PROMTOOL", ROOT / "build/promtool/usr/bin/promtool"))
 TARGET = {"instance": "host1:8470", "job": "vfmgr"}
 MINUTES = 30

@@ -7,10 +7,9 @@ import shlex
 import subprocess
 
 import pytest
-import yaml
 from guest_answers import end_at
 from live_daemon import BUILD, Daemon, UnixConnection, until
-from promtool import ROOT, RULES, down, judged, promtool, scraped
+from promtool import ALERTS, ROOT, RULES, down, judged, promtool, scraped
 
 PF, LOST, STUCK, BLIND = (f"0000:0{number}:00.0" for number in range(1, 5))
 VM = "11111111-1111-1111-1111-111111111111"
@@ -21,8 +20,6 @@ HOST = {"pfs": [{"model": "mlx5", "pci": PF, "ifname": "enp1s0"},
         "gids": ["192.168.100.1"]}
 NETWORK = {"prefix": "192.168.100.0/24", "rdma": "rxe",
            "pfs": [{"pf": PF, "host_address": "192.168.100.1"}]}
-ALERTS = {rule["alert"]: rule
-          for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]}
 COUNTED = ("rx_packets", "rx_bytes", "rx_dropped", "tx_packets", "tx_bytes", "tx_dropped",
            "multicast", "broadcast")
 VFCTL = BUILD / "service/vfctl"

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 from live_daemon import Daemon
+from pages import blocks_of
 from test_client import compiled
-from test_linters import ROOT
 from test_vfctl_hosts import free_port
 
 PF = "0000:01:00.0"
@@ -16,8 +16,7 @@ HOST = {"pfs": [{"model": "mlx5", "pci": PF, "ifname": "enp1s0"}],
         "vms": [{"name": "vm1", "uuid": "11111111-1111-1111-1111-111111111111"}],
         "gids": ["192.168.100.1"]}
 NETWORK = {"prefix": "192.168.100.0/24", "pfs": [{"pf": PF, "host_address": "192.168.100.1"}]}
-PAGE = ROOT / "api/COOKBOOK.md"
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+BLOCKS = blocks_of("api/COOKBOOK.md")
 PRINTED = {1: "true", 2: f"{PF}/0", 3: "job-7", 4: "to vfio-pci", 5: "succeeded\n",
            6: "failed\nVM vm1 did not report within 5 s", 7: "data: {", 8: "succeeded",
            9: "succeeded\nflr", 10: "invalid_request\n/vm"}
@@ -42,7 +41,7 @@ def running(tmp_path):
 
 def test_the_blocks_for_curl(host):
     daemon, environment = host
-    blocks = [text for language, text in BLOCKS if language == "sh"]
+    blocks = [block.text for block in BLOCKS if block.language == "sh"]
     assert len(blocks) == 1 + len(PRINTED), "one that says where the host is, and the calls"
     script = "".join(f"{text}\necho '<end of block {number}>'\n"
                      for number, text in enumerate(blocks))
@@ -59,7 +58,7 @@ def test_the_generated_client(host, tmp_path):
     daemon, environment = host
     folder = tmp_path / "client"
     folder.mkdir()
-    source, = (text for language, text in BLOCKS if language == "ts")
+    source, = (block.text for block in BLOCKS if block.language == "ts")
     client = compiled(folder, source)
     done = subprocess.run(["node", client], env=environment, text=True, timeout=60,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -69,5 +68,5 @@ def test_the_generated_client(host, tmp_path):
 
 
 def test_every_block_has_a_language_that_is_run():
-    assert {language for language, _ in BLOCKS} == {"sh", "ts"}
-    assert PAGE.read_text().count("```") == 2 * len(BLOCKS)
+    assert {block.language for block in BLOCKS} == {"sh", "ts"}
+    assert not any(block.why for block in BLOCKS)

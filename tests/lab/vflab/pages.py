@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shell blocks of a page of the documentation, for scenarios that type them as they are written."""
+"""Blocks of a page of the documentation, for tests that type them as they are written."""
 
 import re
 from dataclasses import dataclass
 
 from vflab.paths import REPO
 
-BLOCK = re.compile(r"^(?:<!-- not run: (?P<why>[^>]+?) -->\n)?```(?P<language>\w*)\n"
-                   r"(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+# "<!-- not run: why -->" or "<!-- ends with 0, 1: why -->" may stand before a block.
+BLOCK = re.compile(r"^(?:<!-- not run: (?P<why>[^>]+?) -->\n"
+                   r"|<!-- ends with (?P<ends>\d+(?:, \d+)*): [^>]+? -->\n)?"
+                   r"```(?P<language>\w*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
@@ -17,6 +19,7 @@ class Block:
     language: str
     text: str
     why: str  # it is not run; empty if it is
+    ends: frozenset  # exit statuses of a run that went well
 
 
 def blocks_of(page):
@@ -28,6 +31,7 @@ def blocks_of(page):
     for block in BLOCK.finditer(text):
         # A shell's comment in an earlier block is no heading.
         before = BLOCK.sub("", text[:block.start()])
+        ends = frozenset(map(int, (block["ends"] or "0").split(", ")))
         blocks.append(Block(HEADING.findall(before)[-1], block["language"], block["text"],
-                            block["why"] or ""))
+                            block["why"] or "", ends))
     return blocks
