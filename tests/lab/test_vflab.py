@@ -191,10 +191,11 @@ def test_scenarios_wait_for_events():
         assert "sleep(" not in path.read_text(), f"{path.name} sleeps: use wait_for"
 
 
-def test_trees_take_turns_in_all_slices():
-    there = plan.all_slices()
-    assert there and {plan.slice_of(f"{number:x}") for number in range(len(there))} == set(there)
-    assert plan.slice_of("") == there[0]  # for an unpacked archive
+def test_trees_take_turns_in_all_slices_and_lines():
+    for there in (plan.all_slices(), plan.turns()):
+        chosen = [plan.choice_of(f"{number:x}", there) for number in range(len(there))]
+        assert there and chosen == there
+        assert plan.choice_of("", there) == there[0]  # for an unpacked archive
 
 
 def test_a_slice_is_named_after_its_scenario():
@@ -206,7 +207,9 @@ def test_a_slice_is_named_after_its_scenario():
 
 
 def test_what_a_run_without_names_runs():
-    assert plan.names(with_long=False)[:-1] == plan.core()
+    names = plan.names(with_long=False)
+    assert names[:len(plan.core())] == plan.core()
+    assert names[len(plan.core()):-1] in plan.turns() and names[-1] in plan.all_slices()
     assert set(plan.core()) < set(plan.names(with_long=True))
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses the scenarios of a run without names: the core, and one slice of the long ones.
+"""Chooses the scenarios of a run without names: the core, one line of turns.txt, and one slice.
 
 A scenario is sliced when its file has SLICES = N and its run() takes its points from lab.slice.
-Each commit runs one slice of all those, chosen by the hash of its tree, so that commits take
-turns; the commit's own hash holds its date and message, with which a committer could choose.
-Scenarios without slices that are not in the core run in --long.
+The line and the slice are chosen by the hash of the commit's tree, so that commits take turns; the
+commit's own hash holds its date and message, with which a committer could choose. Scenarios that
+neither list has and that are not sliced run in --long.
 """
 
 import re
@@ -14,10 +14,15 @@ from . import scenario
 from .paths import LAB, REPO, SCENARIOS, names_in
 
 CORE = LAB / "core.txt"
+TURNS = LAB / "turns.txt"
 
 
 def core():
     return names_in(CORE)
+
+
+def turns():
+    return [line.split() for line in names_in(TURNS)]
 
 
 def slices(name):
@@ -47,17 +52,16 @@ def tree():
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def slice_of(tree_hash):
-    """Returns the slice of a tree. Without a hash (an unpacked archive): the first."""
-    there = all_slices()
-    return there[int(tree_hash or "0", 16) % len(there)] if there else None
+def choice_of(tree_hash, there):
+    """Returns whose turn it is with a tree. Without a hash (an unpacked archive): the first."""
+    return there[int(tree_hash or "0", 16) % len(there)]
 
 
 def names(with_long):
     if with_long:
         return scenario.names()
-    chosen = slice_of(tree())
-    return core() + ([chosen] if chosen else [])
+    tree_hash = tree()
+    return [*core(), *choice_of(tree_hash, turns()), choice_of(tree_hash, all_slices())]
 
 
 def sentence(with_long):
@@ -65,4 +69,5 @@ def sentence(with_long):
         return f"all {len(scenario.names())} scenarios"
     tree_hash = tree()
     return (f"{len(core())} scenarios of core.txt, and for tree {tree_hash[:12] or '(none)'} "
-            f"slice {slice_of(tree_hash)} of {len(all_slices())} slices")
+            f"{' and '.join(choice_of(tree_hash, turns()))}, one of {len(turns())} turns, and "
+            f"{choice_of(tree_hash, all_slices())}, one of {len(all_slices())} slices")

@@ -7,7 +7,7 @@ import re
 from rules.tree import Rule
 
 CMAKE = ("tests/CMakeLists.txt", "tests/fuzz/CMakeLists.txt")
-CORE = "tests/lab/core.txt"
+LISTS = ("tests/lab/core.txt", "tests/lab/turns.txt")
 # Folders of tests/unit that are not the product's, for what spans several rooms.
 ACROSS = {"recordings", "vfmgr/proof/verbs"}
 SCENARIO = re.compile(r"tests/lab/scenarios/([\w-]+)\.py")
@@ -55,17 +55,19 @@ def unused_probes(tree):
             and not re.search(rf"\b{probe[1]}\b", users)]
 
 
-def core(tree):
-    if CORE not in tree.names:
-        return []
+def listed(tree):
     there = {match[1] for name in tree.names if (match := SCENARIO.fullmatch(name))}
-    found = []
-    for number, line in enumerate(tree.lines(CORE), 1):
-        name = line.split("#")[0].strip()
-        if name and name not in there:
-            found.append(f"{CORE}:{number}: no scenario {name}")
-        elif name and "\nSLICES = " in tree.text(f"tests/lab/scenarios/{name}.py"):
-            found.append(f"{CORE}:{number}: {name} is sliced, it leaves the core")
+    found, seen = [], set()
+    for path in LISTS:
+        for number, line in enumerate(tree.lines(path) if path in tree.names else [], 1):
+            for name in line.split("#")[0].split():
+                if name not in there:
+                    found.append(f"{path}:{number}: no scenario {name}")
+                elif "\nSLICES = " in tree.text(f"tests/lab/scenarios/{name}.py"):
+                    found.append(f"{path}:{number}: {name} is sliced, it leaves the list")
+                elif name in seen:
+                    found.append(f"{path}:{number}: {name} is listed twice")
+                seen.add(name)
     return found
 
 
@@ -80,10 +82,10 @@ GOOD = {
     "tests/fuzz/one.cpp": "", "tests/fuzz/corpus/one/seed": "",
     "tests/fuzz/netlink_two.cpp": "", "tests/fuzz/corpus/netlink_two/seed": "",
     "tests/lab/probes/probe.cpp": "", "tests/lab/scenarios/uses.py": 'built(lab, "probe")\n',
-    CORE: "uses  # the probe\n",
+    LISTS[0]: "uses  # the probe\n", LISTS[1]: "",
 }
 RULES = [
-    Rule("register", lambda tree: [*unregistered(tree), *unused_probes(tree), *core(tree)],
+    Rule("register", lambda tree: [*unregistered(tree), *unused_probes(tree), *listed(tree)],
          good=GOOD,
          bad=[{"tests/unit/b/c/d/x_test.cpp": ""}, {"tests/unit/a/helper.cpp": ""},
               {"tests/unit/d/x_test.cpp": "", "tests/CMakeLists.txt":
@@ -93,6 +95,7 @@ RULES = [
               {"tests/fuzz/three.cpp": "",
                "tests/fuzz/CMakeLists.txt": GOOD["tests/fuzz/CMakeLists.txt"] +
                "vfmgr_fuzz_target(three lib)\n"},
-              {"tests/lab/probes/idle.cpp": ""}, {CORE: "gone\n"},
+              {"tests/lab/probes/idle.cpp": ""}, {LISTS[0]: "gone\n"},
+              {LISTS[1]: "gone uses\n"}, {LISTS[1]: "uses\n"},
               {"tests/lab/scenarios/uses.py": 'SLICES = 2\nbuilt("probe")\n\nSLICES = 2\n'}]),
 ]
