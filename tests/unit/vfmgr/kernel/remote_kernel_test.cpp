@@ -24,7 +24,7 @@ using testing::HasSubstr;
 PciAddress const pf0{0, 1, 0, 0};
 PciAddress const pf1{0, 2, 0, 0};
 
-// Opens once, for good.
+// Opens once, for good. Declare it before the Host, whose workers may still wait for it at its end.
 class Gate {
   public:
     void open() {
@@ -186,8 +186,8 @@ TEST(RemoteKernel, ReadsTheTrafficOfEachPfByItsWorker) {
 }
 
 TEST(RemoteKernel, AWorkerThatHangsMakesItsPfStuckAndNoOther) {
-    Host host;
     Gate gate;
+    Host host;
     host.look();
     host.dies_when_killed = false;
     host.fake.on_perform = [&](KernelStep const& step) {
@@ -216,7 +216,6 @@ TEST(RemoteKernel, AWorkerThatHangsMakesItsPfStuckAndNoOther) {
 
     gate.open();
     host.end(pf0);
-    host.fake.on_perform = {};
     // The worker's end shows when its socket ends: repeat until it does.
     while (host.look().pfs.at(pf0).stuck) std::this_thread::yield();
     EXPECT_TRUE(host.kernel->perform(SetNumVfs{pf0, 3}, soon()));
@@ -235,8 +234,8 @@ TEST(RemoteKernel, RdmaLinksAreMadeByTheHostsOwnWorker) {
 }
 
 TEST(RemoteKernel, AHostsWorkerThatHangsKeepsNoPfWaiting) {
-    Host host;
     Gate gate;
+    Host host;
     host.look();
     host.dies_when_killed = false;
     host.fake.on_perform = [&](KernelStep const& step) {
@@ -259,9 +258,9 @@ TEST(RemoteKernel, AHostsWorkerThatHangsKeepsNoPfWaiting) {
 }
 
 TEST(RemoteKernel, ALateWorkerIsReplacedAndItsAnswerDropped) {
-    Host host;
     Gate gate;
     std::atomic<int> calls = 0;
+    Host host;
     host.fake.on_perform = [&](KernelStep const&) {
         if (calls++ == 0) gate.pass();
     };
@@ -277,9 +276,9 @@ TEST(RemoteKernel, ALateWorkerIsReplacedAndItsAnswerDropped) {
 }
 
 TEST(RemoteKernel, AWorkerThatDiesIsReplaced) {
+    std::atomic<bool> dies = true;
     Host host;
     // Not removed in between: the first worker's thread may still use it.
-    std::atomic<bool> dies = true;
     host.fake.on_perform = [&](KernelStep const&) {
         if (dies.exchange(false)) host.end(pf0);
     };
@@ -293,8 +292,8 @@ TEST(RemoteKernel, AWorkerThatDiesIsReplaced) {
 }
 
 TEST(RemoteKernel, AWorkerThatTalksNonsenseIsKilledAndReplaced) {
-    Host host;
     std::atomic<bool> nonsense = true;
+    Host host;
     host.fake.on_perform = [&](KernelStep const&) {
         if (!nonsense.exchange(false)) return;
         EXPECT_EQ(::send(host.ends.front().second, "hello\n", 6, MSG_NOSIGNAL), 6);
