@@ -3,6 +3,7 @@
 // written and parsed again.
 #include <cstdlib>
 
+#include "api/os/message_lines.hpp"
 #include "vfmgr/kernel/worker.hpp"
 
 namespace {

@@ -3,18 +3,11 @@
 
 #include <fmt/format.h>
 #include <sys/socket.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <thread>
 
 #include "api/types/json_text.hpp"
 
 namespace vfmgr {
 namespace {
-
-constexpr std::size_t line_bytes_max = 16 << 20;  // a PF with 1,000 VFs: 0.6 MB
 
 template <class T>
 std::string line_of(T const& message) {
@@ -70,20 +63,6 @@ Result<WorkerAnswer> parse_answer(std::string_view line) {
     return from_json_text<WorkerAnswer>(line);
 }
 
-bool Lines::add(std::string_view bytes) {
-    bytes_ += bytes;
-    return bytes_.size() <= line_bytes_max;
-}
-
-std::optional<std::string> Lines::next() {
-    auto const end = bytes_.find('\n', searched_);
-    searched_ = end == bytes_.npos ? bytes_.size() : 0;
-    if (end == bytes_.npos) return std::nullopt;
-    auto line = bytes_.substr(0, end);
-    bytes_.erase(0, end + 1);
-    return line;
-}
-
 namespace {
 
 constexpr std::chrono::seconds end_seconds_max{2};
@@ -105,23 +84,19 @@ Worker::~Worker() {
 }
 
 Result<WorkerAnswer> Worker::ask(WorkerRequest request, Deadline deadline) {
-    std::unique_lock lock(mutex_);
-    if (ended_) return fail(ended_error());
-    auto const id = request.id = ++last_id_;
-    asked_.emplace(id, std::nullopt);
+    if (ended()) return fail(ended_error());
+    auto const id = request.id = answers_.expect();
     bool const sent = send(to_line(request));
-    changed_.wait_until(lock, deadline, [&] { return !sent || asked_[id] || ended_; });
-    auto answer = std::move(asked_[id]);
-    asked_.erase(id);
-    if (answer) return std::move(*answer);
-    if (ended_) return fail(ended_error());
+    if (auto answer = answers_.await(id, sent ? deadline : Deadline{})) return std::move(*answer);
+    if (ended()) return fail(ended_error());
     return fail(Problem::timed_out,
                 fmt::format("the worker (pid {}) did not answer in time", pid()),
                 "see the kernel's log: journalctl -k");
 }
 
 // A request is small, and the worker always reads: a full socket means that it is stopped.
-bool Worker::send(std::string const& line) const {
+bool Worker::send(std::string const& line) {
+    std::lock_guard const lock(sending_);
     auto const sent =
         ::send(process_.socket.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     return sent == std::ssize(line);
@@ -132,104 +107,52 @@ void Worker::kill() {
     if (!ending_) process_.kill();
 }
 
-bool Worker::ended() const {
-    std::lock_guard const lock(mutex_);
-    return ended_;
-}
-
-bool Worker::await_end(Deadline deadline) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_until(lock, deadline, [this] { return ended_; });
-}
-
 void Worker::receive() {
-    Lines lines;
-    std::array<char, 65536> buffer{};
-    while (true) {
-        auto const got = ::read(process_.socket.get(), buffer.data(), buffer.size());
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) break;
-        if (lines.add({buffer.data(), static_cast<std::size_t>(got)}) && take(lines)) continue;
-        kill();  // it sent what no worker sends
-    }
+    auto const take = [this](std::string const& line) {
+        auto answer = parse_answer(line);
+        if (answer) answers_.take(std::move(*answer));
+        return answer.has_value();
+    };
+    // One that sends what no worker sends is killed; its socket ends when the process has ended.
+    while (!each_line(process_.socket.get(), take)) kill();
     {
         std::lock_guard const lock(mutex_);
         if (abandoned_) return;
         ending_ = true;
     }
     auto how = process_.end();
-    std::lock_guard const lock(mutex_);
-    ended_ = true;
-    how_ = std::move(how);
-    changed_.notify_all();
-}
-
-// Drops an answer whose request is no longer waiting.
-bool Worker::take(Lines& lines) {
-    while (auto const line = lines.next()) {
-        auto answer = parse_answer(*line);
-        if (!answer) return false;
+    {
         std::lock_guard const lock(mutex_);
-        auto const asked = asked_.find(answer->id);
-        if (asked == asked_.end()) continue;
-        asked->second = std::move(*answer);
-        changed_.notify_all();
+        how_ = std::move(how);
     }
-    return true;
+    answers_.end();
 }
 
 Error Worker::ended_error() const {
+    std::lock_guard const lock(mutex_);
     return {Problem::unavailable, fmt::format("the worker (pid {}) has ended: {}", pid(), how_),
             "see the log of vfmgrd: journalctl -u vfmgrd; a new worker takes over"};
 }
 
+// The daemon, which is the only one who asks, has few requests underway.
 WorkerService::WorkerService(FileDescriptor socket, Kernel& kernel, KernelSubject const& subject)
-    : socket_(std::move(socket)), kernel_(kernel), subject_(subject) {}
-
-WorkerService::~WorkerService() {
-    std::unique_lock lock(mutex_);
-    ended_.wait(lock, [this] { return underway_ == 0; });
-}
+    : socket_(std::move(socket)), kernel_(kernel), subject_(subject), threads_(SIZE_MAX) {}
 
 void WorkerService::run() {
-    Lines lines;
-    std::array<char, 4096> buffer{};
-    while (true) {
-        auto const got = ::read(socket_.get(), buffer.data(), buffer.size());
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0 || !lines.add({buffer.data(), static_cast<std::size_t>(got)})) return;
-        while (auto const line = lines.next()) {
-            auto request = parse_request(*line);
-            if (!request) return;
-            begin(std::move(*request));
-        }
-    }
-}
-
-void WorkerService::begin(WorkerRequest request) {
-    std::optional<Deadline> step;
-    if (request.step)
-        step = std::chrono::steady_clock::now() + std::chrono::milliseconds(request.milliseconds);
-    std::lock_guard const lock(mutex_);
-    ++underway_;
-    if (step) steps_.insert(*step);
-    std::thread([this, step, request = std::move(request)] {
-        send(answer(request));
-        end(step);
-    }).detach();
-}
-
-void WorkerService::end(std::optional<Deadline> step) {
-    std::lock_guard const lock(mutex_);
-    --underway_;
-    if (step) steps_.erase(steps_.find(*step));
-    ended_.notify_all();
-}
-
-void WorkerService::finish_steps() {
-    std::unique_lock lock(mutex_);
-    auto const all = [this] { return steps_.empty(); };
-    if (!all()) ended_.wait_until(lock, *steps_.rbegin() + step_grace, all);
+    auto const begin = [this](std::string const& line) {
+        auto request = parse_request(line);
+        if (!request) return false;
+        std::optional<Deadline> step;
+        if (request->step)
+            step =
+                std::chrono::steady_clock::now() + std::chrono::milliseconds(request->milliseconds);
+        return threads_.begin(step, [this, request = std::move(*request)] {
+            auto const answered = to_line(answer(request));
+            std::lock_guard const lock(sending_);
+            send_all(socket_.get(), answered);  // the daemon reads, or is gone
+        });
+    };
+    static_cast<void>(each_line(socket_.get(), begin));
 }
 
 void WorkerService::read(WorkerReads reads, WorkerAnswer& answer) {
@@ -267,18 +190,6 @@ WorkerAnswer WorkerService::answer(WorkerRequest const& request) {
         answer.error = observed.error();
     }
     return answer;
-}
-
-// The daemon always reads; when it is gone the answer is not needed.
-void WorkerService::send(WorkerAnswer const& answer) {
-    auto const line = to_line(answer);
-    std::lock_guard const lock(mutex_);
-    for (std::size_t sent = 0; sent < line.size();) {
-        auto const now =
-            ::send(socket_.get(), line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
-        if (now < 0 && errno != EINTR) return;
-        if (now > 0) sent += static_cast<std::size_t>(now);
-    }
 }
 
 }  // namespace vfmgr

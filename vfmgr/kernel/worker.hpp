@@ -3,19 +3,17 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include "api/os/descriptor.hpp"
+#include "api/os/message_lines.hpp"
 #include "vfmgr/kernel/kernel.hpp"
 #include "vfmgr/plan/host_view.hpp"
 #include "vfmgr/plan/step.hpp"
@@ -54,18 +52,6 @@ struct WorkerAnswer {
 [[nodiscard]] Result<WorkerRequest> parse_request(std::string_view line);
 [[nodiscard]] Result<WorkerAnswer> parse_answer(std::string_view line);
 
-// Splits a stream into lines.
-class Lines {
-  public:
-    // False when the current line is longer than any message: the stream is then unusable.
-    [[nodiscard]] bool add(std::string_view bytes);
-    [[nodiscard]] std::optional<std::string> next();
-
-  private:
-    std::string bytes_;
-    std::size_t searched_ = 0;
-};
-
 // The daemon's side of one worker process: its socket, and the requests that await its answers. Any
 // thread may call.
 
@@ -91,24 +77,21 @@ class Worker {
     [[nodiscard]] Result<WorkerAnswer> ask(WorkerRequest request, Deadline deadline);
 
     void kill();
-    [[nodiscard]] bool ended() const;
-    [[nodiscard]] bool await_end(Deadline deadline);
+    [[nodiscard]] bool ended() const { return answers_.ended(); }
+    [[nodiscard]] bool await_end(Deadline deadline) { return answers_.await_end(deadline); }
     [[nodiscard]] std::int32_t pid() const { return process_.pid; }
     [[nodiscard]] std::string where() const { return process_.where(); }
 
   private:
     void receive();
-    [[nodiscard]] bool take(Lines& lines);
-    [[nodiscard]] bool send(std::string const& line) const;
+    [[nodiscard]] bool send(std::string const& line);
     [[nodiscard]] Error ended_error() const;
 
     WorkerProcess const process_;
+    std::mutex sending_;  // keeps requests apart on the socket
+    Answers<WorkerAnswer> answers_;
     mutable std::mutex mutex_;  // guards the members below
-    std::condition_variable changed_;
-    std::uint64_t last_id_ = 0;
-    std::map<std::uint64_t, std::optional<WorkerAnswer>> asked_;
-    bool ended_ = false;
-    bool ending_ = false;  // from here its pid may soon be another process's
+    bool ending_ = false;       // from here its pid may soon be another process's
     bool abandoned_ = false;
     std::string how_;  // how it ended
     std::thread receiver_;
@@ -121,30 +104,22 @@ class WorkerService {
   public:
     // Calls `kernel` for `subject` only.
     WorkerService(FileDescriptor socket, Kernel& kernel, KernelSubject const& subject);
-    ~WorkerService();  // waits for running requests: a process that exits uses _exit()
-    WorkerService(WorkerService const&) = delete;
-    WorkerService& operator=(WorkerService const&) = delete;
 
     // Runs until the daemon is gone, or sends an invalid message.
     void run();
     // After run(): waits until running steps are done, because no other process would finish them.
-    // Not forever: a step that lasts beyond its deadline hangs. Observations are not awaited.
-    void finish_steps();
+    // Observations are not awaited.
+    void finish_steps() { threads_.finish_steps(step_grace); }
 
   private:
-    void begin(WorkerRequest request);
-    void end(std::optional<Deadline> step);
     [[nodiscard]] WorkerAnswer answer(WorkerRequest const& request);
     void read(WorkerReads reads, WorkerAnswer& answer);
-    void send(WorkerAnswer const& answer);
 
     FileDescriptor const socket_;
     Kernel& kernel_;
     KernelSubject const subject_;
-    std::mutex mutex_;  // guards the members below, and keeps answers apart on the socket
-    std::condition_variable ended_;
-    std::size_t underway_ = 0;
-    std::multiset<Deadline> steps_;  // those of underway_ that change something, by their deadlines
+    std::mutex sending_;  // keeps answers apart on the socket
+    RequestThreads threads_;
 };
 
 }  // namespace vfmgr
