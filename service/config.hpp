@@ -13,8 +13,8 @@
 #include "api/types/daemon.hpp"
 #include "service/auth/authenticate.hpp"
 #include "service/event_limits.hpp"
+#include "service/host_rules.hpp"
 #include "service/rate_limit.hpp"
-#include "vfmgr/plan/bounds.hpp"
 
 namespace vfmgr {
 
@@ -44,13 +44,11 @@ struct RoleSettings {
 
 struct Config {
     std::string state_dir = "/var/lib/vfmgr";
-    std::string libvirt_uri = "qemu:///system";
     UnixSettings unix_socket;
     TlsSettings tls;
     std::uint32_t guest_plane_vsock_port = 8471;
     RoleSettings roles;
-    std::vector<std::string> trusted_netdevs;  // RDMA links may be created on these
-    HostBounds bounds;
+    HostRules rules;
     http::Limits limits;
     EventStreamLimits events;
     // Per principal: requests that change something or are denied.
@@ -64,12 +62,6 @@ struct Config {
     return {tls.address,  tls.port,           tls.certificate_file,
             tls.key_file, tls.client_ca_file, tls.client_crl_file};
 }
-
-struct ConfigPaths {
-    std::string file = "/etc/vfmgr/vfmgr.toml";
-    std::string folder = "/etc/vfmgr/conf.d";
-    bool named = false;  // given by the admin: the file must exist
-};
 
 // A missing file leaves the defaults, unless the admin named it. Every fault, including an unknown
 // key, is a violation whose pointer is "file:line".

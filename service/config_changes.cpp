@@ -61,7 +61,7 @@ void add_bounds(Values& values, HostBounds const& bounds) {
 Values values_of(Config const& config) {
     auto const& [enabled, address, port, certificate, key, client_ca, client_crl] = config.tls;
     Values values{{"state_dir", config.state_dir},
-                  {"libvirt_uri", config.libvirt_uri},
+                  {"libvirt_uri", config.rules.libvirt_uri},
                   {"listen.unix.path", config.unix_socket.path},
                   {"listen.unix.group", config.unix_socket.group},
                   {"listen.tls.enabled", enabled ? "true" : "false"},
@@ -73,7 +73,7 @@ Values values_of(Config const& config) {
                   {"tls.client_crl_file", client_crl},
                   {"guest_plane.vsock_port", std::to_string(config.guest_plane_vsock_port)},
                   {"rdma_links.trusted_netdevs",
-                   fmt::format("[{}]", fmt::join(config.trusted_netdevs, ", "))}};
+                   fmt::format("[{}]", fmt::join(config.rules.trusted_netdevs, ", "))}};
     auto const add_roles = [&](std::string const& table, auto const& roles) {
         for (auto const& [who, role] : roles)
             values[fmt::format("{}.{}", table, who)] = enum_name(role);
@@ -82,7 +82,7 @@ Values values_of(Config const& config) {
     add_roles("roles.uids", config.roles.uids);
     for (auto const& [name, client] : config.roles.clients)
         values["tls.clients." + name] = to_string(client);
-    add_bounds(values, config.bounds);
+    add_bounds(values, config.rules.bounds);
     add_limits(values, config);
     return values;
 }
@@ -107,14 +107,12 @@ std::vector<KeyChange> changes_between(Config const& before, Config const& after
 
 Config applicable(Config const& running, Config wanted) {
     wanted.state_dir = running.state_dir;
-    wanted.libvirt_uri = running.libvirt_uri;
     wanted.unix_socket = running.unix_socket;
     wanted.tls.enabled = running.tls.enabled;
     wanted.tls.address = running.tls.address;
     wanted.tls.port = running.tls.port;
     wanted.guest_plane_vsock_port = running.guest_plane_vsock_port;
-    wanted.trusted_netdevs = running.trusted_netdevs;
-    wanted.bounds = running.bounds;
+    wanted.rules = running.rules;
     return wanted;
 }
 

@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
         return failed(marked.error());
     block_signals();
     Bell bell;
-    LibvirtHypervisor hypervisor(config->libvirt_uri, [&bell] { bell.ring(); });
+    LibvirtHypervisor hypervisor(config->rules.libvirt_uri, [&bell] { bell.ring(); });
     GuestSeam const guests{
         check_peer,
         [port = config->guest_plane_vsock_port](http::Server& server, http::Handler handler) {

@@ -331,7 +331,7 @@ Result<void> run(Config const& config, LoadConfig const& load, Kernel& kernel,
     Engine engine(
         kernel, hypervisor, std::move(control), clock,
         [](ResponderTarget const& target) { return serve::RemoteResponder(target).info(); },
-        config.trusted_netdevs, other_owners, config.bounds);
+        config.rules.trusted_netdevs, other_owners, config.rules.bounds);
     engine.control().on_bug([](std::string const& what) {
         log(Severity::error, "a bug in vfmgrd", {{"detail", what}});
     });
@@ -387,7 +387,7 @@ Result<void> run(Config const& config, LoadConfig const& load, Kernel& kernel,
 
 Result<void> run_restore(Config const& config, Kernel& kernel, Clock& clock) {
     VFMGR_TRY(auto control, open_control(config, clock));
-    VFMGR_TRY(auto const sentences, restore(kernel, *control, clock, config.trusted_netdevs));
+    VFMGR_TRY(auto const sentences, restore(kernel, *control, clock, config.rules.trusted_netdevs));
     for (auto const& one : sentences) log(Severity::notice, one);
     return {};
 }

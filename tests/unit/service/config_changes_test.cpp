@@ -13,15 +13,15 @@ using testing::IsEmpty;
 Config other() {
     Config config;
     config.state_dir = "/srv";
-    config.libvirt_uri = "qemu:///session";
+    config.rules.libvirt_uri = "qemu:///session";
     config.unix_socket = {"/run/x", "ops"};
     config.tls = {true, "::", 443, "/c", "/k", "/ca", "/crl"};
     config.guest_plane_vsock_port = 9;
     config.roles = {{{"ops", Role::admin}}, {{1000, Role::viewer}}, {{"a", Role::operator_}}};
-    config.trusted_netdevs = {"bond0", "eno1"};
-    config.bounds = {{.vlans = {{{0, 0}, {100, 199}}}, .trust = false},
-                     {{PciAddress{0, 1, 0, 0}, {.num_vfs_max = 8}}},
-                     {{IpPrefix::parse("10.0.0.0/8").value()}}};
+    config.rules.trusted_netdevs = {"bond0", "eno1"};
+    config.rules.bounds = {{.vlans = {{{0, 0}, {100, 199}}}, .trust = false},
+                           {{PciAddress{0, 1, 0, 0}, {.num_vfs_max = 8}}},
+                           {{IpPrefix::parse("10.0.0.0/8").value()}}};
     config.limits = {1,
                      2,
                      3,

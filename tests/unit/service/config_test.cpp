@@ -41,7 +41,7 @@ TEST_F(ConfigTest, NoFilesAtAllAreTheDefaults) {
     auto const config = load_config({path("none.toml"), path("none.d")});
     ASSERT_TRUE(config) << config.error().detail;
     EXPECT_EQ(config->state_dir, "/var/lib/vfmgr");
-    EXPECT_EQ(config->libvirt_uri, "qemu:///system");
+    EXPECT_EQ(config->rules.libvirt_uri, "qemu:///system");
     EXPECT_EQ(config->unix_socket, UnixSettings{});
     EXPECT_EQ(config->unix_socket.path, "/run/vfmgr/vfmgr.sock");
     EXPECT_FALSE(config->tls.enabled);
@@ -50,7 +50,7 @@ TEST_F(ConfigTest, NoFilesAtAllAreTheDefaults) {
     EXPECT_EQ(config->guest_plane_vsock_port, 8471u);
     EXPECT_THAT(config->roles.groups, ElementsAre(Pair("vfmgr", Role::operator_)));
     EXPECT_THAT(config->roles.uids, IsEmpty());
-    EXPECT_THAT(config->trusted_netdevs, IsEmpty()) << "nobody is trusted unasked";
+    EXPECT_THAT(config->rules.trusted_netdevs, IsEmpty()) << "nobody is trusted unasked";
     EXPECT_EQ(config->limits.body_bytes_max, http::Limits{}.body_bytes_max);
 }
 
@@ -163,7 +163,7 @@ changes_per_second = 4
     auto const config = load();
     ASSERT_TRUE(config) << config.error().detail;
     EXPECT_EQ(config->state_dir, "/srv/vfmgr");
-    EXPECT_EQ(config->libvirt_uri, "qemu+unix:///system?socket=/run/x");
+    EXPECT_EQ(config->rules.libvirt_uri, "qemu+unix:///system?socket=/run/x");
     EXPECT_EQ(config->unix_socket, (UnixSettings{"/run/other.sock", "ops"}));
     EXPECT_EQ(config->tls, (TlsSettings{true, "::", 443, "/etc/c.pem", "/etc/k.pem", "/etc/ca.pem",
                                         "/etc/crl.pem"}));
@@ -174,7 +174,7 @@ changes_per_second = 4
                 ElementsAre(Pair("ops", Role::admin), Pair("vfmgr", Role::operator_),
                             Pair("watch", Role::viewer)));
     EXPECT_THAT(config->roles.uids, ElementsAre(Pair(1000u, Role::operator_)));
-    EXPECT_THAT(config->trusted_netdevs, ElementsAre("bond0", "eno2"));
+    EXPECT_THAT(config->rules.trusted_netdevs, ElementsAre("bond0", "eno2"));
     EXPECT_EQ(config->limits.body_bytes_max, 2048u);
     EXPECT_EQ(config->limits.header_bytes_max, 4096u);
     EXPECT_EQ(config->limits.connections_max, 7u);
@@ -210,7 +210,7 @@ TEST_F(ConfigTest, LaterFilesWinKeyByKey) {
 }
 
 TEST_F(ConfigTest, BoundsAreOfAllPfsAndOfOne) {
-    EXPECT_EQ(load().value().bounds, HostBounds{}) << "everything is allowed";
+    EXPECT_EQ(load().value().rules.bounds, HostBounds{}) << "everything is allowed";
     write("vfmgr.toml", R"([bounds]
 addresses = ["192.168.0.0/16"]
 [bounds.pfs.default]
@@ -233,7 +233,7 @@ firmware = false
                                                              .spoofchk_off = false,
                                                              .drivers = {{"vfio-pci"}},
                                                              .firmware = false};
-    EXPECT_EQ(config->bounds, bounds);
+    EXPECT_EQ(config->rules.bounds, bounds);
     for (auto const* const wrong :
          {"[bounds.pfs.enp1s0]\ntrust = true\n", "[bounds.pfs]\ndefault = 1\n",
           "[bounds.pfs.default]\nvlans = [100]\n", "[bounds.pfs.default]\nvlans = ['9-8']\n",
@@ -254,7 +254,26 @@ TEST_F(ConfigTest, TrustedNetdevsAreAListOfNames) {
     }
     write("vfmgr.toml", "[rdma_links]\ntrusted_netdevs = ['bond0', 'eno2']\n");
     write("conf.d/a.toml", "[rdma_links]\ntrusted_netdevs = ['eno3']\n");
-    EXPECT_THAT(load()->trusted_netdevs, ElementsAre("eno3")) << "the later list, whole";
+    EXPECT_THAT(load()->rules.trusted_netdevs, ElementsAre("eno3")) << "the later list, whole";
+}
+
+// The broker must start when only vfmgrd's part is wrong, and must not when its own is.
+TEST_F(ConfigTest, TheBrokersRulesAreReadAlone) {
+    auto const rules = [this] { return load_host_rules({path("vfmgr.toml"), path("conf.d")}); };
+    EXPECT_EQ(rules().value(), HostRules{});
+    write("vfmgr.toml", "stat_dir = 7\nlibvirt_uri = 'test:///'\n[limits]\nnone = 1\n");
+    write("conf.d/a.toml", "[bounds.pfs.default]\ntrust = false\n");
+    ASSERT_TRUE(rules()) << rules().error().detail;
+    EXPECT_EQ(rules()->libvirt_uri, "test:///");
+    EXPECT_EQ(rules()->bounds.default_pf.trust, false);
+    EXPECT_FALSE(load());
+    for (auto const* const wrong :
+         {"[bounds.pfs.default]\ntrusted = false\n", "[bounds]\npf = 1\n", "libvirt_uri = 1\n",
+          "bounds = 1\n", "[rdma_links]\ntrusted_netdevs = 'lo'\n", "[bounds\n"}) {
+        write("conf.d/a.toml", wrong);
+        ASSERT_FALSE(rules()) << wrong;
+        EXPECT_THAT(rules().error().detail, HasSubstr("conf.d/a.toml:")) << wrong;
+    }
 }
 
 TEST_F(ConfigTest, AnUnknownKeyNamesFileAndLine) {

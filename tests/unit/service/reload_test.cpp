@@ -67,7 +67,7 @@ struct ReloadTest : testing::Test {
 TEST_F(ReloadTest, TakesWhatItCanAndNamesTheRest) {
     config.roles.uids = {{7, Role::admin}};
     config.changes.per_second = 3;
-    config.libvirt_uri = "test:///default";
+    config.rules.libvirt_uri = "test:///default";
     auto const lines = run();
     EXPECT_THAT(lines, HasSubstr("configuration changed key=roles.uids.7 from=\"\" to=admin"));
     EXPECT_THAT(lines, HasSubstr("key=limits.changes_per_second from=20 to=3"));
