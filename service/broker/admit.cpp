@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/broker/admit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/types/rdma.hpp"
+#include "api/types/text.hpp"
+
+namespace vfmgr::broker {
+namespace {
+
+constexpr std::size_t driver_bytes_max = 64;
+
+tl::unexpected<Error> refused(Problem problem, std::string detail, std::string remedy) {
+    return fail(problem, "the broker refuses this: " + std::move(detail), std::move(remedy));
+}
+
+tl::unexpected<Error> unsafe(std::string_view what, std::string_view word) {
+    return refused(Problem::invalid_request, fmt::format("{} is no {}", quoted(word), what),
+                   "no vfmgrd asks for it: see who runs as its user, journalctl -u vfmgrd");
+}
+
+bool is_driver_name(std::string_view name) {
+    auto const allowed = [](char byte) {
+        return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+               (byte >= '0' && byte <= '9') || byte == '_' || byte == '-';
+    };
+    return !name.empty() && name.size() <= driver_bytes_max && std::ranges::all_of(name, allowed);
+}
+
+// Words that become parts of paths and of XML.
+Result<void> check_words(Step const& step) {
+    if (auto const* const bind = as<BindVfs>(step);
+        bind && bind->driver && !is_driver_name(*bind->driver))
+        return unsafe("name of a driver", *bind->driver);
+    if (auto const* const attach = as<AttachHostdev>(step);
+        attach && !is_attachment_id(attach->attachment))
+        return unsafe("id of an attachment", attach->attachment);
+    if (auto const* const detach = as<DetachHostdev>(step);
+        detach && !is_attachment_id(detach->attachment))
+        return unsafe("id of an attachment", detach->attachment);
+    if (auto const* const add = as<AddSoftRdmaLink>(step)) {
+        if (wrong_rdma_name(add->link.name)) return unsafe("name of an RDMA link", add->link.name);
+        if (wrong_netdev_name(add->link.ifname)) return unsafe("netdev's name", add->link.ifname);
+    }
+    if (auto const* const remove = as<RemoveSoftRdmaLink>(step);
+        remove && wrong_rdma_name(remove->name))
+        return unsafe("name of an RDMA link", remove->name);
+    return {};
+}
+
+// Leaves out what restores the VF's own value.
+ConfigureVfs without_baseline(ConfigureVfs step, Records const& records) {
+    for (auto& [index, settings] : step.changes) {
+        auto const record = records.find({step.pf, index});
+        if (record == records.end()) continue;
+        auto const& baseline = record->second.baseline;
+        for_each_member([&settings = settings, &baseline](VfAttribute, auto member) {
+            if (settings.*member == baseline.*member) (settings.*member).reset();
+        });
+    }
+    return step;
+}
+
+// What ends an attachment, which may have begun under other bounds. The workers remove only what
+// vfmgr made.
+bool ends_something(Records const& records, Step const& step) {
+    auto const* const bind = as<BindVfs>(step);
+    auto const had = [&](std::uint16_t index) {
+        auto const record = records.find({bind->pf, index});
+        return record != records.end() && record->second.driver == bind->driver;
+    };
+    if (bind) return std::ranges::all_of(bind->vfs, had);
+    if (auto const* const reset = as<ResetVf>(step)) return records.contains(reset->vf);
+    return as<DetachHostdev>(step) || as<RemoveAddress>(step) || as<RemovePeer>(step) ||
+           as<RemoveVlanInterface>(step) || as<RemoveRdmaLink>(step);
+}
+
+Result<void> check_bounds(HostBounds const& bounds, Records const& records, HostView const& host,
+                          Step const& step) {
+    if (ends_something(records, step)) return {};
+    Plan plan;
+    if (auto const* const configure = as<ConfigureVfs>(step))
+        plan.steps.emplace_back(without_baseline(*configure, records));
+    else
+        plan.steps.push_back(step);
+    return within(bounds, host, plan);
+}
+
+// No record: no VM has had the VF since it was made.
+Result<void> check_clean(Records const& records, AttachHostdev const& step) {
+    auto const found = records.find(step.vf);
+    if (found == records.end()) return {};
+    auto const& record = found->second;
+    if (record.clean || record.vm_uuid == step.vm_uuid) return {};
+    return refused(Problem::conflict,
+                   fmt::format("VF {} was not reset since VM {} had it", to_string(step.vf),
+                               record.vm_uuid.value_or("(unknown)")),
+                   "end that attachment first: its detach resets the VF");
+}
+
+bool names(VmInfo const& vm, PciAddress const& pci) {
+    auto const is_it = [&](VmHostdev const& hostdev) { return hostdev.pci == pci; };
+    return std::ranges::any_of(vm.live, is_it) || std::ranges::any_of(vm.config, is_it);
+}
+
+Result<void> check_unnamed(VfId const& vf, PciAddress const& pci, HypervisorView const& vms,
+                           std::string_view except) {
+    for (auto const& [uuid, vm] : vms.vms)
+        if (uuid != except && names(vm, pci))
+            return refused(Problem::vf_in_use,
+                           fmt::format("VF {} ({}) is in the XML of VM {}", to_string(vf),
+                                       to_string(pci), vm.name),
+                           fmt::format("take it out of that VM first: virsh edit {}", vm.name));
+    return {};
+}
+
+Result<void> check_device(HostView const& host, AttachHostdev const& step) {
+    auto const* const vf = find_vf(host, step.vf);
+    if (!vf || vf->pci != step.pci)
+        return refused(Problem::conflict,
+                       fmt::format("VF {} is not at {}", to_string(step.vf), to_string(step.pci)),
+                       "attach it again: it was made anew meanwhile");
+    return check_unnamed(step.vf, vf->pci, host.hypervisor, step.vm_uuid);
+}
+
+Result<void> check_removal(HostView const& host, SetNumVfs const& step) {
+    auto const& vfs = host.kernel.pfs.at(step.pf).vfs;
+    if (vfs.size() == step.count) return {};
+    for (auto const& vf : vfs)
+        VFMGR_CHECK(check_unnamed({step.pf, vf.index}, vf.pci, host.hypervisor, {}));
+    return {};
+}
+
+Result<void> check_trusted(std::vector<std::string> const& trusted, std::string const& ifname) {
+    if (std::ranges::find(trusted, ifname) != trusted.end()) return {};
+    return refused(Problem::forbidden, fmt::format("{} is no trusted network device", ifname),
+                   "root names those in [rdma_links] of /etc/vfmgr/vfmgr.toml");
+}
+
+}  // namespace
+
+Sight sight_for(Records const& records, Step const& step) {
+    if (as<AttachHostdev>(step) || as<SetNumVfs>(step)) return Sight::pf_and_vms;
+    return touches_unrecorded(records, step) ? Sight::pf : Sight::nothing;
+}
+
+Result<void> admit(HostRules const& rules, Records const& records, HostView const& host,
+                   Step const& step) {
+    VFMGR_CHECK(check_words(step));
+    VFMGR_CHECK(check_bounds(rules.bounds, records, host, step));
+    if (auto const* const add = as<AddSoftRdmaLink>(step))
+        return check_trusted(rules.trusted_netdevs, add->link.ifname);
+    if (auto const* const number = as<SetNumVfs>(step)) return check_removal(host, *number);
+    auto const* const attach = as<AttachHostdev>(step);
+    if (attach == nullptr) return {};
+    VFMGR_CHECK(check_clean(records, *attach));
+    return check_device(host, *attach);
+}
+
+}  // namespace vfmgr::broker

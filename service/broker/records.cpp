@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/broker/records.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "api/types/json.hpp"
+
+namespace vfmgr::broker {
+namespace {
+
+std::vector<VfId> vfs_of(Step const& step) {
+    std::vector<VfId> vfs;
+    if (auto const* const configure = as<ConfigureVfs>(step))
+        for (auto const& change : configure->changes) vfs.push_back({configure->pf, change.index});
+    else if (auto const* const bind = as<BindVfs>(step))
+        for (auto const index : bind->vfs) vfs.push_back({bind->pf, index});
+    else if (auto const* const reset = as<ResetVf>(step))
+        vfs.push_back(reset->vf);
+    else if (auto const* const attach = as<AttachHostdev>(step))
+        vfs.push_back(attach->vf);
+    return vfs;
+}
+
+// A line of the file.
+struct Kept {
+    VfId vf;
+    VfSpec baseline;
+    std::optional<std::string> driver;
+    std::optional<std::string> vm_uuid;
+    bool clean = true;
+};
+
+template <class F, Of<Kept> V>
+void fields(F& f, V& kept) {
+    f.value("vf", kept.vf);
+    f.read_by("baseline", kept.baseline, read_reported);
+    f.maybe("driver", kept.driver);
+    f.maybe("vm_uuid", kept.vm_uuid);
+    f.value("clean", kept.clean);
+}
+
+struct KeptRecords {
+    std::vector<Kept> vfs;
+};
+
+template <class F, Of<KeptRecords> V>
+void fields(F& f, V& all) {
+    f.value("vfs", all.vfs);
+}
+
+}  // namespace
+
+bool touches_unrecorded(Records const& records, Step const& step) {
+    return std::ranges::any_of(vfs_of(step), [&](VfId const& vf) { return !records.contains(vf); });
+}
+
+Records recorded_before(Records records, HostView const& host, Step const& step) {
+    for (auto const& vf : vfs_of(step))
+        if (auto const* const now = find_vf(host, vf))
+            records.try_emplace(vf, VfRecord{now->settings, now->driver});
+    if (auto const* const attach = as<AttachHostdev>(step)) {
+        auto& record = records[attach->vf];
+        ++record.attachments;
+        record.vm_uuid = attach->vm_uuid;
+        record.clean = false;
+    }
+    return records;
+}
+
+Records recorded_after(Records records, Records const& began, Step const& step) {
+    // Every VF of the PF was made anew, or is gone.
+    if (auto const* const number = as<SetNumVfs>(step))
+        std::erase_if(records, [&](auto const& one) { return one.first.pf == number->pf; });
+    if (auto const* const reset = as<ResetVf>(step)) {
+        auto const before = began.find(reset->vf);
+        auto const now = records.find(reset->vf);
+        if (before != began.end() && now != records.end() &&
+            before->second.attachments == now->second.attachments)
+            now->second.clean = true;
+    }
+    return records;
+}
+
+std::string to_text(Records const& records) {
+    KeptRecords kept;
+    for (auto const& [vf, record] : records)
+        kept.vfs.push_back({vf, record.baseline, record.driver, record.vm_uuid, record.clean});
+    nlohmann::json out;
+    JsonWriter writer(out);
+    fields(writer, kept);
+    return out.dump(1) + "\n";
+}
+
+Result<Records> parse_records(std::string_view text) {
+    VFMGR_TRY(auto kept, from_json_text<KeptRecords>(text));
+    Records records;
+    for (auto& one : kept.vfs)
+        records.insert_or_assign(one.vf, VfRecord{std::move(one.baseline), std::move(one.driver),
+                                                  std::move(one.vm_uuid), one.clean});
+    return records;
+}
+
+}  // namespace vfmgr::broker

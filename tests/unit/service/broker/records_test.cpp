@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The broker's memory of VFs: baselines, who had a VF last, and whether it was reset since.
+#include "service/broker/records.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/vfmgr/plan/example_host.hpp"
+
+namespace vfmgr::broker {
+namespace {
+
+PciAddress const recorded_pf{0, 1, 0, 0};
+VfId const recorded_vf{recorded_pf, 3};
+
+AttachHostdev attach_to(std::string vm) {
+    return {std::move(vm), "00000001", recorded_vf, {0, 1, 16, 6}, {}, true, true, "vm"};
+}
+
+HostView host_with_trust(bool trust) {
+    HostView host;
+    auto& vf = host.kernel.pfs[recorded_pf].vfs.emplace_back();
+    vf.index = recorded_vf.index;
+    vf.settings.trust = trust;
+    return host;
+}
+
+ConfigureVfs trust_on() {
+    VfSpec settings;
+    settings.trust = true;
+    return {recorded_pf, {{recorded_vf.index, settings}}, {}};
+}
+
+TEST(Records, HaveTheBaselineFromBeforeTheFirstChange) {
+    EXPECT_TRUE(touches_unrecorded({}, trust_on()));
+    auto const first = recorded_before({}, host_with_trust(false), trust_on());
+    EXPECT_FALSE(touches_unrecorded(first, trust_on()));
+    EXPECT_EQ(first.at(recorded_vf).baseline.trust, false);
+    auto const later = recorded_before(first, host_with_trust(true), trust_on());
+    EXPECT_EQ(later, first);
+}
+
+TEST(Records, EachStepThatTouchesAVfIsKnown) {
+    for (Step const& step : {Step(trust_on()), Step(BindVfs{recorded_pf, {3}, "vfio-pci"}),
+                             Step(ResetVf{recorded_vf}), Step(attach_to("a"))})
+        EXPECT_TRUE(touches_unrecorded({}, step)) << sentence(step);
+    EXPECT_FALSE(touches_unrecorded({}, SetNumVfs{recorded_pf, 7}));
+    EXPECT_FALSE(touches_unrecorded({}, SetLink{{recorded_pf, {}}, true, 1500}));
+}
+
+TEST(Records, AVfIsCleanAgainOnceItWasReset) {
+    auto const had = recorded_before({}, host_with_trust(false), attach_to("a"));
+    EXPECT_EQ(had.at(recorded_vf).vm_uuid, "a");
+    EXPECT_FALSE(had.at(recorded_vf).clean);
+    auto const began = recorded_before(had, {}, ResetVf{recorded_vf});
+    EXPECT_FALSE(began.at(recorded_vf).clean) << "not before it is done";
+    EXPECT_TRUE(recorded_after(began, began, ResetVf{recorded_vf}).at(recorded_vf).clean);
+}
+
+TEST(Records, AResetDoesNotCleanAVfThatAVmGotMeanwhile) {
+    auto const began = recorded_before({}, host_with_trust(false), ResetVf{recorded_vf});
+    auto const meanwhile = recorded_before(began, {}, attach_to("a"));
+    EXPECT_FALSE(recorded_after(meanwhile, began, ResetVf{recorded_vf}).at(recorded_vf).clean);
+}
+
+TEST(Records, VfsThatAreMadeAnewHaveNone) {
+    auto records = recorded_before({}, host_with_trust(false), attach_to("a"));
+    VfId const other{{0, 2, 0, 0}, 0};
+    records[other] = {};
+    auto const after = recorded_after(records, records, SetNumVfs{recorded_pf, 4});
+    EXPECT_FALSE(after.contains(recorded_vf));
+    EXPECT_TRUE(after.contains(other));
+}
+
+TEST(Records, OutliveTheBrokerAsText) {
+    auto records = recorded_before({}, host_with_trust(true), attach_to("a"));
+    records[{recorded_pf, 4}].baseline.mac = MacAddress::parse("00:00:00:00:00:00").value();
+    auto const again = parse_records(to_text(records));
+    ASSERT_TRUE(again) << again.error().detail;
+    records.at(recorded_vf).attachments = 0;  // of this life alone
+    EXPECT_EQ(*again, records);
+    for (auto const* const text : {"", "{}", "{\"vfs\": [{}]}", "[]"})
+        EXPECT_FALSE(parse_records(text)) << text;
+}
+
+}  // namespace
+}  // namespace vfmgr::broker
