@@ -5,30 +5,51 @@
 #include <CLI/CLI.hpp>
 
 #include "service/attend.hpp"
+#include "service/broker/link.hpp"
 #include "service/guest/check_peer.hpp"
 #include "service/log.hpp"
 #include "service/run.hpp"
-#include "vfmgr/hypervisor/libvirt_hypervisor.hpp"
-#include "vfmgr/kernel/linux_kernel.hpp"
-#include "vfmgr/kernel/remote_kernel.hpp"
-#include "vfmgr/kernel/worker_process.hpp"
+#include "vfmgr/machine/bundle.hpp"
 #include "vfmgr/proof/interop/rping.hpp"
 #include "vfmgr/store/left_store.hpp"
 
 namespace {
 
-constexpr int arenas = 2;
+using namespace vfmgr;
 
-int failed(vfmgr::Error const& error) {
-    vfmgr::log(vfmgr::Severity::error, error.detail, {{"remedy", error.remedy}});
-    vfmgr::log_violations(error);
+constexpr int arenas = 2;
+// systemd's, of vfmgr-broker.socket.
+constexpr char const* broker_socket = "/run/vfmgr-broker.sock";
+
+int failed(Error const& error) {
+    log(Severity::error, error.detail, {{"remedy", error.remedy}});
+    log_violations(error);
     return 1;
+}
+
+GuestSeam guest_seam(Config const& config) {
+    return {check_peer,
+            [port = config.guest_plane_vsock_port](http::Server& server, http::Handler handler) {
+                return server.listen(http::VsockListen{port, http::SourcePort::privileged},
+                                     std::move(handler));
+            }};
+}
+
+// Without the broker nothing was collected, and each check says so.
+checks::Facts facts_from(broker::Link& link, broker::Call what) {
+    auto const collected = [&]() -> Result<checks::Facts> {
+        VFMGR_TRY(auto const bundle, broker::collect(link, what));
+        return checks::from_bundle(bundle);
+    }();
+    if (collected) return *collected;
+    log(Severity::warning, "the broker collected no facts",
+        {{"detail", collected.error().detail}, {"remedy", collected.error().remedy}});
+    return {};
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    using namespace vfmgr;
     CLI::App app{
         "Attaches SR-IOV virtual functions to virtual machines and proves that RDMA works."};
     ConfigPaths paths;
@@ -54,16 +75,9 @@ int main(int argc, char** argv) {
         auto const usable = check_named(*config);
         return usable ? 0 : failed(usable.error());
     }
-    auto const worker = worker_program();
-    if (!worker) return failed(worker.error());
-    SpareDescriptors spare(worker_start_descriptors);
-    WorkerFiles const workers{worker->get(), config->state_dir + "/workers", spare};
-    RemoteKernel kernel(
-        [](KernelScope const& scope) { return pfs_in({}, scope); }, [] { return list_cards({}); },
-        {[&workers](KernelSubject const& subject) { return start_worker(workers, subject); },
-         [&workers](KernelSubject const& subject, Deadline deadline) {
-             await_predecessor(workers.locks, subject, deadline);
-         }});
+    Bell bell;
+    broker::Link link(broker_socket, [&bell](News news) { bell.ring(news); });
+    broker::BrokerKernel kernel(link);
     if (boot) {
         auto const restored = run_restore(*config, kernel, system_clock());
         return restored ? 0 : failed(restored.error());
@@ -76,16 +90,11 @@ int main(int argc, char** argv) {
     if (auto const marked = leave_start_mark(start_mark_file, store_file(*config)); !marked)
         return failed(marked.error());
     block_signals();
-    Bell bell;
-    LibvirtHypervisor hypervisor(config->rules.libvirt_uri, [&bell] { bell.ring(); });
-    GuestSeam const guests{
-        check_peer,
-        [port = config->guest_plane_vsock_port](http::Server& server, http::Handler handler) {
-            return server.listen(http::VsockListen{port, http::SourcePort::privileged},
-                                 std::move(handler));
-        }};
-    auto const served = run(
-        *config, [&paths] { return load_config(paths); }, kernel, hypervisor, guests, bell,
-        system_clock());
+    broker::BrokerHypervisor hypervisor(link);
+    HostSeams const seams{kernel, hypervisor, guest_seam(*config),
+                          [&link] { return facts_from(link, broker::Call::collect_host); },
+                          [&link] { return facts_from(link, broker::Call::collect_owners); }};
+    auto const served =
+        run(*config, [&paths] { return load_config(paths); }, seams, bell, system_clock());
     return served ? 0 : failed(served.error());
 }

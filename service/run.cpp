@@ -24,8 +24,6 @@
 #include "vfmgr/checks/host/topology_for_vm.hpp"
 #include "vfmgr/engine/audit_trail.hpp"
 #include "vfmgr/engine/restore.hpp"
-#include "vfmgr/machine/collect.hpp"
-#include "vfmgr/netlink/monitor.hpp"
 #include "vfmgr/proof/interop/cm_pinger.hpp"
 #include "vfmgr/proof/serve/remote_responder.hpp"
 
@@ -151,7 +149,7 @@ GuestPlaneHooks guest_hooks(Asked const& asked, std::uint16_t echo_port) {
     GuestPlaneHooks hooks;
     hooks.identify = [asked](std::uint32_t cid) {
         auto const host = asked.engine.snapshot().host;
-        return identify_vm({host->hypervisor, asked.bell.rung_at()}, asked.hypervisor, cid);
+        return identify_vm({host->hypervisor, asked.bell.vms_rung_at()}, asked.hypervisor, cid);
     };
     hooks.confirm = [asked](VmIdentity const& vm, std::uint32_t cid) {
         return confirm_vm(asked.hypervisor, vm, cid);
@@ -209,12 +207,14 @@ checks::DeviceSelector names_of(PfInfo const& pf) {
     return names;
 }
 
-OwnersOfPfs other_owners(std::vector<PfInfo> const& pfs) {
-    auto const facts = checks::collect_owners({});
-    auto const machine = checks::read_machine(facts);
-    OwnersOfPfs owners;
-    for (auto const& pf : pfs) owners[pf.pci] = checks::owners_of(machine, names_of(pf));
-    return owners;
+auto other_owners(std::function<checks::Facts()> collect) {
+    return [collect = std::move(collect)](std::vector<PfInfo> const& pfs) {
+        auto const facts = collect();
+        auto const machine = checks::read_machine(facts);
+        OwnersOfPfs owners;
+        for (auto const& pf : pfs) owners[pf.pci] = checks::owners_of(machine, names_of(pf));
+        return owners;
+    };
 }
 
 interop::InteropHooks interop_hooks(Engine const& engine, GuestSeam const& guests) {
@@ -320,8 +320,9 @@ void stop(Engine& engine, http::Server& server, AuditTrail& trail, Clock& clock)
 
 }  // namespace
 
-Result<void> run(Config const& config, LoadConfig const& load, Kernel& kernel,
-                 Hypervisor& hypervisor, GuestSeam const& guests, Bell& bell, Clock& clock) {
+Result<void> run(Config const& config, LoadConfig const& load, HostSeams const& seams, Bell& bell,
+                 Clock& clock) {
+    auto const& [kernel, hypervisor, guests, collect_host, collect_owners] = seams;
     auto const described = describe_early(hypervisor);
     VFMGR_TRY(auto control, open_control(config, clock));
     TokenUses token_uses;  // the engine's tasks refer to it, and to this
@@ -331,14 +332,15 @@ Result<void> run(Config const& config, LoadConfig const& load, Kernel& kernel,
     Engine engine(
         kernel, hypervisor, std::move(control), clock,
         [](ResponderTarget const& target) { return serve::RemoteResponder(target).info(); },
-        config.rules.trusted_netdevs, other_owners, config.rules.bounds);
+        config.rules.trusted_netdevs, other_owners(collect_owners), config.rules.bounds);
     engine.control().on_bug([](std::string const& what) {
         log(Severity::error, "a bug in vfmgrd", {{"detail", what}});
     });
-    // Set before the first observation: a later change rings the bell, and is observed at once.
-    bell.on_ring([&engine] { engine.observe_at_once(); });
+    // Set before the first observation: a later change rings the bell, and is observed.
+    bell.on_ring([&engine](News news) {
+        news == News::vms ? engine.observe_at_once() : engine.observe_again();
+    });
     auto const hearing = held([&bell] { bell.on_ring({}); });
-    VFMGR_TRY(auto const host_events, HostEvents::start([&engine] { engine.observe_again(); }));
     VFMGR_CHECK(engine.on_events(log_events, 0));
     VFMGR_CHECK(engine.recover(log_recovered));
     VFMGR_TRY(auto responder, verify::Responder::start(verify::ResponderLimits{}, guests.check_peer,
@@ -348,9 +350,9 @@ Result<void> run(Config const& config, LoadConfig const& load, Kernel& kernel,
     interop::InteropLimits interop_limits;
     interop_limits.rping_program = rping_program;
     interop::InteropResponder interop(interop_limits, clock, interop_hooks(engine, guests));
-    HostChecks host_checks([] { return checks::collect({CheckedMachine::host}); });
-    FirmwareQuery firmware([&kernel] { return kernel.read_firmware(std::nullopt); });
-    TrafficQuery traffic([&kernel] { return kernel.read_traffic(std::nullopt); });
+    HostChecks host_checks(collect_host);
+    FirmwareQuery firmware([&kernel = kernel] { return kernel.read_firmware(std::nullopt); });
+    TrafficQuery traffic([&kernel = kernel] { return kernel.read_traffic(std::nullopt); });
     auto const trail = std::make_shared<AuditTrail>(engine.control());
     http::Server server(config.limits, [](std::string const& what) {
         log(Severity::error, "an exception ended a connection", {{"detail", what}});

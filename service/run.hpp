@@ -3,11 +3,12 @@
 #pragma once
 
 #include <functional>
-#include <mutex>
 
+#include "service/bell.hpp"
 #include "service/reload.hpp"
 #include "vfmgr/hypervisor/hypervisor.hpp"
 #include "vfmgr/kernel/kernel.hpp"
+#include "vfmgr/machine/facts.hpp"
 #include "vfmgr/proof/host/responder.hpp"
 
 namespace vfmgr {
@@ -24,35 +25,20 @@ struct GuestSeam {
     // Passes the VMs' requests to the handler.
     std::function<Result<void>(http::Server&, http::Handler)> listen;
 };
-// Announces news from libvirt: rung by main's callback on libvirt's thread, received by run().
-class Bell {
-  public:
-    void ring() {
-        std::lock_guard const lock(mutex_);
-        rung_at_ = std::chrono::system_clock::now();
-        if (notify_) notify_();
-    }
-    // Can be compared with the times at which libvirt's views were read.
-    [[nodiscard]] Time rung_at() const {
-        std::lock_guard const lock(mutex_);
-        return rung_at_;
-    }
-    void on_ring(std::function<void()> notify) {
-        std::lock_guard const lock(mutex_);
-        notify_ = std::move(notify);
-    }
-
-  private:
-    mutable std::mutex mutex_;
-    std::function<void()> notify_;
-    Time rung_at_{};
+// What run() acts on and observes. The facts are the doctor's, and those that name other owners of
+// PFs; both are read on request.
+struct HostSeams {
+    Kernel& kernel;
+    Hypervisor& hypervisor;
+    GuestSeam guests;
+    std::function<checks::Facts()> collect_host;
+    std::function<checks::Facts()> collect_owners;
 };
 
 // `load` reads the configuration again, on SIGHUP. Call block_signals() before, while there is only
 // one thread. Ends the process with status 0 if operations are left to recovery.
-[[nodiscard]] Result<void> run(Config const& config, LoadConfig const& load, Kernel& kernel,
-                               Hypervisor& hypervisor, GuestSeam const& guests, Bell& bell,
-                               Clock& clock);
+[[nodiscard]] Result<void> run(Config const& config, LoadConfig const& load, HostSeams const& seams,
+                               Bell& bell, Clock& clock);
 
 // At boot: restores VFs and links, before libvirt runs.
 [[nodiscard]] Result<void> run_restore(Config const& config, Kernel& kernel, Clock& clock);

@@ -73,8 +73,11 @@ Result<void> Keeper::change(std::function<Result<Records>(Records const& now)> c
     return {};
 }
 
-Service::Service(FileDescriptor socket, std::uint64_t connection, Seams seams)
-    : socket_(std::move(socket)), connection_(connection), seams_(seams) {}
+Service::Service(FileDescriptor socket, std::uint64_t connection, HostRules rules, Seams seams)
+    : socket_(std::move(socket)),
+      connection_(connection),
+      rules_(std::move(rules)),
+      seams_(seams) {}
 
 void Service::run(std::string const& version) {
     send(to_line(Greeting{protocol, version}));
@@ -143,7 +146,7 @@ Result<void> Service::await_earlier_fronts(Request const& request) {
 
 Result<void> Service::fill(Answer& answer, Request const& request) {
     VFMGR_CHECK(await_earlier_fronts(request));
-    auto const& [kernel, hypervisor, collectors, rules, keeper, underway] = seams_;
+    auto const& [kernel, hypervisor, collectors, keeper, underway] = seams_;
     switch (request.call) {
         case Call::observe: {
             VFMGR_TRY(answer.view, kernel.observe(scope_of(request)));
@@ -184,11 +187,11 @@ Result<void> Service::fill(Answer& answer, Request const& request) {
 // Between the check and the intention, which is on the disk before anything is touched, no other
 // step changes the records.
 Result<Observed> Service::perform(Step const& step, Deadline deadline) {
-    auto const& [kernel, hypervisor, collectors, rules, keeper, underway] = seams_;
+    auto const& [kernel, hypervisor, collectors, keeper, underway] = seams_;
     VFMGR_TRY(auto const host, observe_for(step));
     Records began;
     VFMGR_CHECK(keeper.change([&](Records const& now) -> Result<Records> {
-        VFMGR_CHECK(admit(rules, now, host, step));
+        VFMGR_CHECK(admit(rules_, now, host, step));
         return began = recorded_before(now, host, step);
     }));
     auto const going_on = underway.begin(subject_of_step(step), connection_);
@@ -203,7 +206,7 @@ Result<Observed> Service::perform(Step const& step, Deadline deadline) {
 }
 
 Result<HostView> Service::observe_for(Step const& step) {
-    auto const& [kernel, hypervisor, collectors, rules, keeper, underway] = seams_;
+    auto const& [kernel, hypervisor, collectors, keeper, underway] = seams_;
     HostView host;
     auto const sight = sight_for(keeper.now(), step);
     if (sight == Sight::nothing) return host;

@@ -49,12 +49,11 @@ struct Collectors {
     std::function<std::string()> owners;
 };
 
-// What the broker acts on, and by which rules.
+// What the broker acts on, for all connections.
 struct Seams {
     Kernel& kernel;
     Hypervisor& hypervisor;
     Collectors const& collectors;
-    HostRules const& rules;
     Keeper& keeper;
     StepsUnderway& underway;
 };
@@ -62,8 +61,9 @@ struct Seams {
 // One connection of the front. run() has a thread; any thread may pass news on.
 class Service {
   public:
-    // `connection`: another number than those of earlier ones.
-    Service(FileDescriptor socket, std::uint64_t connection, Seams seams);
+    // `connection`: another number than those of earlier ones. `rules`: those of its time, so that
+    // changes apply at a start of vfmgrd.
+    Service(FileDescriptor socket, std::uint64_t connection, HostRules rules, Seams seams);
     Service(Service const&) = delete;
     Service& operator=(Service const&) = delete;
 
@@ -84,6 +84,7 @@ class Service {
 
     FileDescriptor const socket_;
     std::uint64_t const connection_;
+    HostRules const rules_;
     Seams const seams_;
     std::mutex sending_;  // keeps answers apart on the socket
     std::mutex mutex_;    // guards the members below

@@ -11,13 +11,15 @@ from commands import Command, asked, headings, listed, plain, shown_in, wrong_wo
 from live_daemon import BUILD, ROOT
 
 PROGRAMS = {"vfctl": BUILD / "service/vfctl", "vfmgrd": BUILD / "service/vfmgrd",
+            "vfmgr-broker": BUILD / "service/vfmgr-broker",
             "vf-guest": BUILD / "guest-tools/vf-guest", "tests/run": ROOT / "tests/run",
             "tests/lab/lab": ROOT / "tests/lab/lab"}
 FOLDERS = ("api", "vfmgr", "guest-tools", "service", "tests", "deploy")
 # The change log names what was.
 DOCUMENTS = [*(path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"),
              *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))]
-PAGES = {"vfctl": "vfctl.1", "vfmgrd": "vfmgrd.8", "vf-guest": "vf-guest.1"}
+PAGES = {"vfctl": "vfctl.1", "vfmgrd": "vfmgrd.8", "vfmgr-broker": "vfmgr-broker.8",
+         "vf-guest": "vf-guest.1"}
 LAB_ROW = re.compile(r"^    tests/lab/lab ([a-z]+)", re.MULTILINE)
 PART_ROW = re.compile(r"^\| ([a-z, ]+) \|", re.MULTILINE)
 

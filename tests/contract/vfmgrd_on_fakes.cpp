@@ -20,6 +20,9 @@
 #include "service/attend.hpp"
 #include "service/run.hpp"
 #include "tests/contract/fake_host.hpp"
+#include "vfmgr/checks/host/sriov_owners.hpp"
+#include "vfmgr/machine/collect.hpp"
+#include "vfmgr/netlink/monitor.hpp"
 #include "vfmgr/proof/interop/rping.hpp"
 #include "vfmgr/proof/serve/credentials.hpp"
 #include "vfmgr/proof/serve/responder_server.hpp"
@@ -94,7 +97,7 @@ class OtherResponder {
 void let_happen(FakeHost& host, Bell& bell) {
     for (std::string line; std::getline(std::cin, line);) {
         auto const happened = host.happen(line);
-        bell.ring();
+        bell.ring(News::vms);
         std::cout << (happened ? "done" : happened.error().detail) << std::endl;
     }
 }
@@ -139,9 +142,13 @@ int run_on_fakes(std::vector<std::string> const& words) {
     }
     block_signals();
     std::thread([] { let_happen(host, bell); }).detach();
-    auto const served = run(
-        *config, [&paths] { return load_config(paths); }, host.kernel(), host.hypervisor(),
-        guest_seam(host, named["--guests"]), bell, system_clock());
+    auto const events = HostEvents::start([] { bell.ring(News::host); });
+    if (!events) return failed(events.error());
+    HostSeams const seams{host.kernel(), host.hypervisor(), guest_seam(host, named["--guests"]),
+                          [] { return checks::collect({CheckedMachine::host}); },
+                          [] { return checks::collect_owners({}); }};
+    auto const served =
+        run(*config, [&paths] { return load_config(paths); }, seams, bell, system_clock());
     return served ? 0 : failed(served.error());
 }
 

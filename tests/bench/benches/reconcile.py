@@ -13,7 +13,8 @@ time is shown separately.
 from figures import Figures, seconds
 from vflab.lab_pf import LabPfs
 from vflab.many_vfs import KINDS, PFS, VFS, ManyVfs
-from vflab.usage import memory
+from vflab.product import STOP
+from vflab.usage import VFMGR, memory
 
 BOOT = "own"
 IOMMU = False  # vflab.many_vfs
@@ -49,14 +50,14 @@ def measure(lab, many):
     resident = Figures(lab, "reconcile-memory", "MiB", "memory of vfmgrd and its workers (Pss)",
                        "memory of libvirtd (Pss)", ours_max=MEMORY_MIB_MAX)
     for number in range(ROUNDS):
-        lab.host.run("systemctl stop vfmgrd")
+        lab.host.run(STOP)
         changed = many.change_by_hand(number)
         took = seconds(lab, OURS)
         lab.check_equal(many.settings(number), changed, f"what was changed in round {number}")
         lab.count("repaired", len(changed))
         usual.round(took, seconds(lab, f"{{ {show}; {each}; }}"))
         one.round(took, seconds(lab, f"{{ {show}; {at_once}; }}"))
-        resident.round(memory(lab, "vfmgrd"), memory(lab, "libvirtd"))
+        resident.round(memory(lab, *VFMGR), memory(lab, "libvirtd"))
     for figures in (usual, one, resident):
         figures.report()
     lab.check_equal(many.attached(), PFS * VFS, "VFs attached at the end")

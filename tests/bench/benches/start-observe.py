@@ -13,6 +13,7 @@ repairing a VF of each PF takes after READY, is printed apart.
 from figures import Figures, seconds
 from vflab.lab_pf import LabPfs
 from vflab.many_vfs import KINDS, PFS, VFS, ManyVfs
+from vflab.product import STOP
 from vflab.programs import built
 
 BOOT = "own"
@@ -44,7 +45,7 @@ def measure(lab, many):
     figures = Figures(lab, "start-observe", "s", f"{START}, from the start of its process to READY",
                       PEER, ratio_max=RATIO_MAX)
     for _ in range(ROUNDS):
-        lab.host.run("systemctl stop vfmgrd")
+        lab.host.run(STOP)
         in_all = seconds(lab, START)
         marks = dict(line.split("=") for line in lab.observe.lines(
             f"systemctl show vfmgrd -p {BEGAN} -p {READY}"))
@@ -60,7 +61,7 @@ def measure(lab, many):
 def repair(lab, many):
     """Another program changes a VF of each PF while vfmgrd is stopped."""
     for number in range(REPAIRS):
-        lab.host.run("systemctl stop vfmgrd")
+        lab.host.run(STOP)
         changed = many.change_by_hand(number)
         lab.host.run(START, timeout=300)
         lab.step(f"repairing {len(changed)} PFs after READY: {seconds(lab, SETTLED):.2f} s")

@@ -4,11 +4,11 @@
 from vflab.product import Product
 from vflab.vfio import Holder, bind_by_hand
 
-DROP_IN = "/run/systemd/system/vfmgrd.service.d/blind.conf"
+DROP_IN = "/run/systemd/system/vfmgr-broker.service.d/blind.conf"
 # What the unit is deprived of, and what the refusal must then contain.
 BLINDED = {
     "without CAP_SYS_PTRACE": ("CapabilityBoundingSet=~CAP_SYS_PTRACE", "can't be read"),
-    "without the VFIO nodes": ("DevicePolicy=closed\nDeviceAllow=/dev/vhost-vsock rw",
+    "without the VFIO nodes": ("DevicePolicy=closed",
                                "can't be opened"),
 }
 
@@ -58,7 +58,7 @@ def run(lab):
 
 
 def restart(lab):
-    lab.host.run("systemctl daemon-reload && systemctl restart vfmgrd")
+    lab.host.run("systemctl daemon-reload && systemctl restart vfmgr-broker vfmgrd")
 
 
 def refused(lab, product, words, what):

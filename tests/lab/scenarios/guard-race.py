@@ -3,7 +3,7 @@
 
 import json
 
-from vflab.product import SERVICES, Product
+from vflab.product import BROKER, SERVICES, Product
 from vflab.programs import built
 
 DEADLINE_SECONDS = 3600
@@ -26,7 +26,7 @@ wait; cat /run/race.removal /run/race.start
 def run(lab):
     lab.expect("rounds", "overlaps", "removal won", "VM won")
     product = Product(lab)
-    lab.host.run(f"systemctl stop {SERVICES}")  # only the kernel's guard
+    lab.host.run(f"systemctl stop {SERVICES} {BROKER}")  # only the kernel's guard
     lab.host.copy_in(built(lab, "kernel_probe"), PROBE)
     remake(lab, product)
     lab.vm(VM, start=False)
@@ -40,7 +40,7 @@ def run(lab):
     lab.check_equal(lab.counts.get("VFs lost", 0), 0, "VFs lost from a running VM")
     lab.count("VFs lost", 0)
     step(lab, {"step": "set_num_vfs", "pf": product.pci, "count": 0})
-    lab.host.run(f"rm -f {PROBE} /run/race.*; systemctl start {SERVICES}")
+    lab.host.run(f"rm -f {PROBE} /run/race.*; systemctl start {BROKER.split()[0]} {SERVICES}")
 
 
 def one_round(lab, product, late):

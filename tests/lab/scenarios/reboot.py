@@ -9,7 +9,7 @@ GATE, SAID = "asks-drained.service", "/var/lib/asks-drained"
 GATE_UNIT = f"""[Unit]
 DefaultDependencies=no
 After=local-fs.target
-Before=vfmgr-restore.service vfmgrd.socket vfmgrd.service
+Before=vfmgr-restore.service vfmgrd.socket vfmgrd.service vfmgr-broker.socket
 [Service]
 Type=oneshot
 ExecStart=/bin/sh -c 'vfctl drained; echo $? >{SAID}'

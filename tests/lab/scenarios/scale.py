@@ -8,7 +8,7 @@ filled by it. Scenario `storm` shows, on a smaller host, that unreported changes
 
 from vflab.lab_pf import LabPfs
 from vflab.many_vfs import KINDS, PFS, VFS, ManyVfs
-from vflab.usage import CpuShare, memory
+from vflab.usage import VFMGR, CpuShare, memory
 
 BOOT = "own"
 IOMMU = False  # vflab.many_vfs
@@ -83,7 +83,7 @@ class Storm:
 
     def share_of_cpu(self):
         """Measures while vfmgrd has no clients, over several observations of the host."""
-        share = CpuShare(self.lab, "vfmgrd")
+        share = CpuShare(self.lab, *VFMGR)
         self.host.wait_for("more rounds of the storm", f"test $(wc -l </run/storm/rounds) -ge "
                            f"{STORM_ROUNDS}", STORM_SECONDS_MAX)
         found = share.so_far()
@@ -105,7 +105,7 @@ class Storm:
         return times[-2]
 
     def memory(self, when):
-        found = memory(self.lab, "vfmgrd")
+        found = memory(self.lab, *VFMGR)
         self.lab.check(found < MEMORY_MIB_MAX,
                        f"{found:.1f} MiB {when}, less than {MEMORY_MIB_MAX} was wanted")
 

@@ -7,7 +7,7 @@ The writer counts its writes; the CPU time that vfmgrd uses for them is bounded.
 import re
 
 from vflab.product import Product
-from vflab.usage import CpuShare
+from vflab.usage import VFMGR, CpuShare
 
 COUNTED_SECONDS_MAX = 200
 TOLD_MAX = 10  # changes in a minute that are reported one by one
@@ -28,7 +28,7 @@ def run(lab):
     last = history(lab, product)[0]["number"]
     lab.host.run("mkdir /run/storm")
     storm = lab.host.background(STORM.format(pf=product.pf))
-    share = CpuShare(lab, "vfmgrd")
+    share = CpuShare(lab, *VFMGR)
     counted = lab.host.wait_for("the history counts the storm",
                                 lambda: find_counted(lab, product, last), COUNTED_SECONDS_MAX)
     found = share.so_far()

@@ -14,7 +14,7 @@ say() { echo "\$ $*"; timeout 20 "$@" 2>&1; echo; }
   for f in /sys/bus/pci/devices/*/physfn; do d=${f%/physfn}
     echo "${d##*/} $(basename "$(readlink $d/driver)")"; done
   say lsmod; say ps -ef; say free -m; say systemctl --failed; say ss --vsock --listening --all -p
-  for t in $(cat /sys/fs/cgroup/system.slice/vfmgrd.service/cgroup.procs); do
+  for t in $(cat /sys/fs/cgroup/system.slice/vfmgr*.service/cgroup.procs); do
     for u in /proc/$t/task/*; do say cat $u/comm $u/wchan $u/stack; done; done; } >state.txt
 { say virsh list --all; for v in $(timeout 20 virsh -q list --all --name); do
     say virsh dumpxml $v; say virsh dumpxml --inactive $v; done; } >virsh.txt

@@ -14,6 +14,8 @@ NFT = "/usr/sbin/nft"
 STATE = "/var/lib/vfmgr"
 STORE = f"{STATE}/vfmgr.db"
 SERVICES = "vfmgrd.socket vfmgrd.service"
+BROKER = "vfmgr-broker.socket vfmgr-broker.service"
+STOP = "systemctl stop vfmgrd.service vfmgr-broker.service"
 
 
 class Refused(AssertionError):

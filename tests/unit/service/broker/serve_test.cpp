@@ -112,8 +112,8 @@ class Served {
             keepers_.push_back(Keeper::open(records_file()).value());
             services_.emplace_back(
                 std::make_unique<Service>(
-                    FileDescriptor(fd), services_.size() + 1,
-                    Seams{kernel, hypervisor, collectors, rules, *keepers_.back(), underway_}),
+                    FileDescriptor(fd), services_.size() + 1, rules,
+                    Seams{kernel, hypervisor, collectors, *keepers_.back(), underway_}),
                 fd);
             serving_.emplace_back(
                 [this, service = services_.back().first.get()] { service->run(greeting); });
