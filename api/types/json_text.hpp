@@ -98,4 +98,12 @@ class JsonText {
     std::string& out_;
 };
 
+// A message of a stream of lines: its JSON, and a newline.
+template <class T>
+[[nodiscard]] std::string line_of(T const& message) {
+    std::string text;
+    JsonText::append(text, message);
+    return text + "\n";
+}
+
 }  // namespace vfmgr

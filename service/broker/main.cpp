@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // vfmgr-broker: the part of vfmgr that runs as root. systemd starts it when vfmgrd connects; it
-// ends on SIGTERM, once running steps have ended.
+// ends on SIGTERM.
 #include <malloc.h>
 #include <poll.h>
 #include <sys/signalfd.h>

@@ -4,17 +4,6 @@
 #include "api/types/json_text.hpp"
 
 namespace vfmgr::broker {
-namespace {
-
-template <class T>
-std::string line_of(T const& message) {
-    std::string text;
-    JsonText::append(text, message);
-    return text + "\n";
-}
-
-}  // namespace
-
 template <class F, Of<Greeting> V>
 void fields(F& f, V& greeting) {
     f.value("protocol", greeting.protocol);

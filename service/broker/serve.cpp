@@ -26,12 +26,6 @@ KernelScope scope_of(Request const& request) {
     return request.pf ? KernelScope(*request.pf) : std::nullopt;
 }
 
-// The PF that admit() must know.
-PciAddress pf_of(Step const& step) {
-    if (auto const* const attach = as<AttachHostdev>(step)) return attach->vf.pf;
-    return std::get<PciAddress>(subject_of(std::get<KernelStep>(step)));
-}
-
 Error busy() {
     return {Problem::limit_exceeded,
             fmt::format("the broker has {} requests underway", requests_max),
@@ -137,9 +131,9 @@ Answer Service::answer(Request const& request) {
 
 // The wait does not count against the request's own time.
 Result<void> Service::await_earlier_fronts(Request const& request) {
-    auto const subject = subject_of_request(request);
+    auto const subject = subject_of(request);
     auto const deadline = std::chrono::steady_clock::now() + longest_kernel_step;
-    if (!subject || seams_.underway.await_others(*subject, connection_, deadline)) return {};
+    if (seams_.underway.await_others(subject, connection_, deadline)) return {};
     return fail(Problem::unavailable, "a step that an earlier vfmgrd asked for has not ended",
                 "see what it waits for: journalctl -u vfmgr-broker; journalctl -k");
 }
@@ -194,7 +188,7 @@ Result<Observed> Service::perform(Step const& step, Deadline deadline) {
         VFMGR_CHECK(admit(rules_, now, host, step));
         return began = recorded_before(now, host, step);
     }));
-    auto const going_on = underway.begin(subject_of_step(step), connection_);
+    auto const going_on = underway.begin(vfmgr::subject_of(step), connection_);
     auto const* const of_vm = std::get_if<HypervisorStep>(&step);
     auto observed = of_vm ? hypervisor.perform(*of_vm, deadline)
                           : kernel.perform(std::get<KernelStep>(step), deadline);
@@ -210,7 +204,7 @@ Result<HostView> Service::observe_for(Step const& step) {
     HostView host;
     auto const sight = sight_for(keeper.now(), step);
     if (sight == Sight::nothing) return host;
-    auto const pf = pf_of(step);
+    auto const pf = pf_of(step).value();  // of every step that needs sight
     VFMGR_TRY(host.kernel, kernel.observe(pf));
     VFMGR_CHECK(readable_pf(host, pf));
     // At boot there are none yet, and libvirt waits until they are made.

@@ -5,22 +5,15 @@
 
 namespace vfmgr::broker {
 
-Subject subject_of_step(Step const& step) {
-    if (auto const* const of_kernel = std::get_if<KernelStep>(&step)) return subject_of(*of_kernel);
-    if (auto const* const of_vm = std::get_if<HypervisorStep>(&step))
-        return std::visit([](auto const& one) { return one.vm_uuid; }, *of_vm);
-    return std::string();
-}
-
-std::optional<Subject> subject_of_request(Request const& request) {
-    if (request.step) return subject_of_step(*request.step);
+StepSubject subject_of(Request const& request) {
+    if (request.step) return vfmgr::subject_of(*request.step);
     if (request.vm_uuid) return *request.vm_uuid;
     if (request.host_network) return KernelSubject(HostNetwork{});
     if (request.pf) return KernelSubject(*request.pf);
-    return std::nullopt;
+    return {};
 }
 
-bool StepsUnderway::await_others(Subject const& subject, std::uint64_t connection,
+bool StepsUnderway::await_others(StepSubject const& subject, std::uint64_t connection,
                                  Deadline deadline) {
     std::unique_lock lock(mutex_);
     return ended_.wait_until(lock, deadline, [&] {
@@ -29,7 +22,7 @@ bool StepsUnderway::await_others(Subject const& subject, std::uint64_t connectio
     });
 }
 
-Held StepsUnderway::begin(Subject const& subject, std::uint64_t connection) {
+Held StepsUnderway::begin(StepSubject const& subject, std::uint64_t connection) {
     std::lock_guard const lock(mutex_);
     auto const place = steps_.emplace(subject, connection);
     return held([this, place] {

@@ -7,34 +7,29 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
-#include <optional>
-#include <string>
-#include <variant>
 
 #include "api/os/handle.hpp"
 #include "api/types/time.hpp"
 #include "service/broker/messages.hpp"
+#include "vfmgr/plan/step_subject.hpp"
 
 namespace vfmgr::broker {
 
-// A PF or the host's network; or a VM, by its UUID.
-using Subject = std::variant<KernelSubject, std::string>;
-[[nodiscard]] Subject subject_of_step(Step const& step);
-// What the request changes or observes; nothing for one that is about all of the host.
-[[nodiscard]] std::optional<Subject> subject_of_request(Request const& request);
+// What the request changes or observes; none of the host for one that is about all of it.
+[[nodiscard]] StepSubject subject_of(Request const& request);
 
 class StepsUnderway {
   public:
     // Waits until no step of another connection changes the subject. False at the deadline.
-    [[nodiscard]] bool await_others(Subject const& subject, std::uint64_t connection,
+    [[nodiscard]] bool await_others(StepSubject const& subject, std::uint64_t connection,
                                     Deadline deadline);
     // The step is underway until the result goes.
-    [[nodiscard]] Held begin(Subject const& subject, std::uint64_t connection);
+    [[nodiscard]] Held begin(StepSubject const& subject, std::uint64_t connection);
 
   private:
     std::mutex mutex_;  // guards the members below
     std::condition_variable ended_;
-    std::multimap<Subject, std::uint64_t> steps_;
+    std::multimap<StepSubject, std::uint64_t> steps_;
 };
 
 }  // namespace vfmgr::broker

@@ -2,6 +2,7 @@
 #include "vfmgr/engine/execute.hpp"
 #include "vfmgr/engine/state.hpp"
 #include "vfmgr/engine/timing.hpp"
+#include "vfmgr/plan/step_subject.hpp"
 
 #include <fmt/format.h>
 
@@ -23,18 +24,8 @@ std::chrono::seconds step_seconds_max(Step const& step) {
     return 60s;
 }
 
-// The part that a step changes: none of the host, a part of the kernel's state, or a VM, by UUID.
-using Subject = std::variant<std::monostate, KernelSubject, std::string>;
-
-Subject subject_of(Step const& step) {
-    if (auto const* const kernels = std::get_if<KernelStep>(&step)) return subject_of(*kernels);
-    if (auto const* const vms = std::get_if<HypervisorStep>(&step))
-        return std::visit([](auto const& one) { return one.vm_uuid; }, *vms);
-    return {};
-}
-
 // Observes only the part of the host that a step changes: that is enough to undo it.
-Result<HostView> observe(Seams const& seams, Subject const& subject) {
+Result<HostView> observe(Seams const& seams, StepSubject const& subject) {
     HostView view;
     if (auto const* const part = std::get_if<KernelSubject>(&subject)) {
         VFMGR_TRY(view.kernel, observe_kernel(seams, *part));
@@ -173,8 +164,8 @@ class Parts {
     Seams const& seams_;
     Plan const& plan_;
     HostView const nothing_{};
-    std::map<Subject, Part> known_;
-    std::map<Subject, std::future<Result<HostView>>> ends_;
+    std::map<StepSubject, Part> known_;
+    std::map<StepSubject, std::future<Result<HostView>>> ends_;
 };
 
 // Writes what is about to happen, and its undo, to the journal before it happens.
@@ -311,7 +302,7 @@ namespace {
 
 // After a failure everything may be different, what is untouched too.
 void publish_all(Seams const& seams, Plan const& plan) {
-    std::set<Subject> subjects;
+    std::set<StepSubject> subjects;
     for (auto const& step : plan.steps) subjects.insert(subject_of(step));
     for (auto const& subject : subjects) static_cast<void>(observe(seams, subject).has_value());
 }

@@ -34,7 +34,8 @@ void Pfs::learn_identities(Control::State& state) {
 
 namespace {
 
-std::optional<PciAddress> pf_of(Step const& step) {
+// Of a kernel's step alone: a VM loses its device whatever the PF has become.
+std::optional<PciAddress> changed_pf(Step const& step) {
     auto const* const kernels = std::get_if<KernelStep>(&step);
     if (!kernels) return std::nullopt;
     auto const subject = subject_of(*kernels);
@@ -48,7 +49,7 @@ std::vector<std::string> take_out_others(std::vector<JournalRecord>& records, Ho
                                          DesiredState const& desired) {
     std::vector<std::string> left;
     std::erase_if(records, [&](JournalRecord const& record) {
-        auto const pf = pf_of(record.step);
+        auto const pf = changed_pf(record.step);
         auto const same = pf ? require_same_pf(host, desired, *pf) : Result<void>();
         if (same) return false;
         if (record.state != StepState::undone)

@@ -7,16 +7,7 @@
 #include "api/types/json_text.hpp"
 
 namespace vfmgr {
-namespace {
-
-template <class T>
-std::string line_of(T const& message) {
-    std::string text;
-    JsonText::append(text, message);
-    return text + "\n";
-}
-
-}  // namespace
+namespace {}  // namespace
 
 template <class F, Of<WorkerRequest> V>
 void fields(F& f, V& request) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "api/types/text.hpp"
+#include "vfmgr/plan/step_subject.hpp"
 
 namespace vfmgr {
 namespace {
@@ -85,16 +86,6 @@ PfBounds bounds_of(HostBounds const& bounds, PciAddress const& pf) {
         if (!(of_pf.*member)) of_pf.*member = bounds.default_pf.*member;
     });
     return of_pf;
-}
-
-std::optional<PciAddress> pf_of(Step const& step) {
-    if (auto const* const of_vm = std::get_if<HypervisorStep>(&step))
-        return std::visit([](auto const& one) { return one.vf.pf; }, *of_vm);
-    auto const* const of_kernel = std::get_if<KernelStep>(&step);
-    if (of_kernel == nullptr) return std::nullopt;
-    auto const subject = subject_of(*of_kernel);
-    auto const* const pf = std::get_if<PciAddress>(&subject);
-    return pf ? std::optional(*pf) : std::nullopt;
 }
 
 Result<void> address_within(HostBounds const& bounds, IpAddress const& address) {

@@ -197,7 +197,7 @@ def acts(lab, pf):
 def inside(lab, unit, kind, pf):
     """Runs the acts in place of the unit's program; returns what they printed."""
     drop_in = f"/run/systemd/system/{unit}.d/acts.conf"
-    # Of the broker, the acts must not be asked for again and again.
+    # One act tries to kill this process.
     broker = lab.host.run("systemctl show -P MainPID vfmgr-broker").stdout.strip()
     state = {"front": "/var/lib/vfmgr", "broker": "/var/lib/vfmgr-broker"}[kind]
     lab.host.write(drop_in, "[Unit]\nRequires=\n[Service]\nType=oneshot\nRestart=no\n"

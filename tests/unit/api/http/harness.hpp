@@ -11,22 +11,22 @@
 
 #include <charconv>
 #include <chrono>
-#include <condition_variable>
 #include <cstring>
 #include <filesystem>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "api/http/http.hpp"
 #include "api/os/descriptor.hpp"
+#include "tests/unit/counter.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
 namespace vfmgr::http {
 
 using Folder = test::TemporaryFolder;
+using test::Counter;
 
 // Echoes "GET /path?key=value body" to the client, and knows every client.
 inline void echo(Request request, Respond respond) {
@@ -54,30 +54,6 @@ struct TestServer {
     Folder folder;
     std::string path = folder.file("socket");
     Server server;
-};
-
-// Waits, with a deadline, for other threads to count.
-class Counter {
-  public:
-    void add() {
-        std::lock_guard const lock(mutex_);
-        ++count_;
-        changed_.notify_all();
-    }
-    [[nodiscard]] bool reaches(int expected) {
-        std::unique_lock lock(mutex_);
-        return changed_.wait_for(lock, std::chrono::seconds(20),
-                                 [&] { return count_ >= expected; });
-    }
-    [[nodiscard]] int count() {
-        std::lock_guard const lock(mutex_);
-        return count_;
-    }
-
-  private:
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    int count_ = 0;
 };
 
 struct Reply {

@@ -14,6 +14,7 @@
 #include "api/os/socket_address.hpp"
 #include "service/broker/link.hpp"
 #include "tests/fakes/fake_hypervisor.hpp"
+#include "tests/unit/counter.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
 namespace vfmgr::broker {
@@ -38,25 +39,6 @@ KernelView one_pf() {
     view.network->netdevs["bond0"].ethernet = true;
     return view;
 }
-
-// Counts what it can be waited for with.
-class Counter {
-  public:
-    void add() {
-        std::lock_guard const lock(mutex_);
-        ++count_;
-        changed_.notify_all();
-    }
-    [[nodiscard]] bool reaches(int count) {
-        std::unique_lock lock(mutex_);
-        return changed_.wait_for(lock, 30s, [&] { return count_ >= count; });
-    }
-
-  private:
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    int count_ = 0;
-};
 
 // systemd's socket, and brokers on it, one after the other.
 class Served {
@@ -97,7 +79,7 @@ class Served {
     Collectors const collectors{[] { return std::string("of the host"); },
                                 [] { return std::string("of others"); }};
     HostRules rules;
-    Counter news;
+    test::Counter news;
     std::string greeting = "0.2.0";
     std::unique_ptr<Link> link;
     std::unique_ptr<BrokerKernel> front_kernel;
