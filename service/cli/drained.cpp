@@ -3,10 +3,16 @@
 #include "service/cli/drained.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "api/os/handle.hpp"
 #include "api/types/json.hpp"
 #include "service/cli/add_command.hpp"
 #include "service/cli/connection.hpp"
@@ -61,8 +67,30 @@ Result<Names> attached_by_store(std::string const& store) {
     return names;
 }
 
-Result<Names> left_in_store(std::string const& store, Error const& no_answer) {
-    auto names = attached_by_store(store);
+// What vfmgrd leaves belongs to its user, who could name there a file that this user can't read,
+// but root can. So root reads it as that user, until the result goes.
+Result<Held> as_owner_of(std::string const& file) {
+    auto const folder = std::filesystem::path(file).parent_path();
+    struct stat owned{};
+    if (::geteuid() != 0 || ::stat(folder.c_str(), &owned) != 0 || owned.st_uid == 0) return Held{};
+    auto const root_again = [] {
+        if (::seteuid(0) != 0 || ::setegid(0) != 0) std::abort();
+    };
+    if (::setegid(owned.st_gid) == 0 && ::seteuid(owned.st_uid) == 0) return held(root_again);
+    auto const error = errno;
+    root_again();
+    return fail(
+        Problem::unavailable,
+        fmt::format("{} can't be read as its owner, {}: {}", file, owned.st_uid, errno_name(error)),
+        "start vfmgrd, then try again: systemctl restart vfmgrd");
+}
+
+Result<Names> left_in_store(std::string const& store, std::string const& start_mark,
+                            Error const& no_answer) {
+    auto names = [&]() -> Result<Names> {
+        VFMGR_TRY(auto const as_vfmgrd, as_owner_of(start_mark));
+        return attached_by_store(store);
+    }();
     if (names) return names;
     names.error().causes.push_back({"GET /v1/attachments", "", no_answer.detail});
     return unseen(names.error(), "start vfmgrd, then try again: systemctl restart vfmgrd");
@@ -72,11 +100,15 @@ Result<Names> left_in_store(std::string const& store, Error const& no_answer) {
 // query the default socket: that would start vfmgrd, and the VFs that it then attaches would keep
 // openibd from loading drivers. Another socket or host is queried anyway.
 Result<Names> attached(Options const& options, Server const& server, DrainSources const& sources) {
-    auto const mark = read_start_mark(sources.start_mark);
+    auto const mark = [&]() -> Result<std::optional<std::string>> {
+        VFMGR_TRY(auto const as_vfmgrd, as_owner_of(sources.start_mark));
+        return read_start_mark(sources.start_mark);
+    }();
     if (mark && !*mark && server.address == local_address) return Names{};
     auto answer = attached_by_daemon(options, sources.answer_time_max);
     if (answer || answer.error().problem == Problem::invalid_request) return answer;
-    if (!is_remote(server) && mark && *mark) return left_in_store(**mark, answer.error());
+    if (!is_remote(server) && mark && *mark)
+        return left_in_store(**mark, sources.start_mark, answer.error());
     return unseen(answer.error(), answer.error().remedy);
 }
 

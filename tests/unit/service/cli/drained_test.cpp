@@ -238,5 +238,22 @@ TEST_F(DrainedFromAfar, ADaemonThatIsDownIsNoAnswer) {
     EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("can't connect"));
 }
 
+TEST_F(DrainedTest, RootReadsWhatVfmgrdLeftAsItsUser) {
+    if (::geteuid() != 0) GTEST_SKIP() << "this user can't become another one";
+    make_store({attachment("train1")});
+    EXPECT_THAT(refusal(), HasSubstr("train1"));
+    // Now vfmgrd's user names a store that it can't read.
+    constexpr uid_t nobody_uid = 65534;
+    ASSERT_EQ(::chown(folder_.file("run").c_str(), nobody_uid, nobody_uid), 0);
+    ASSERT_EQ(::chmod(store().c_str(), 0600), 0);
+    EXPECT_THAT(refusal(), HasSubstr("it is not known whether a VM has a VF"));
+    EXPECT_EQ(::geteuid(), 0u);
+    // Its own store is read.
+    for (auto const& file : std::filesystem::directory_iterator(folder_.file("")))
+        ASSERT_EQ(::chown(file.path().c_str(), nobody_uid, nobody_uid), 0);
+    ASSERT_EQ(::chown(folder_.file("").c_str(), nobody_uid, nobody_uid), 0);
+    EXPECT_THAT(refusal(), HasSubstr("train1"));
+}
+
 }  // namespace
 }  // namespace vfmgr
