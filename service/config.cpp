@@ -44,6 +44,13 @@ std::string set_client(std::map<std::string, ClientRole>& clients, std::string c
     return {};
 }
 
+// vfmgrd of version 0.1 opened this socket itself. Files that say the default still hold.
+std::string moved_to_the_socket_unit(toml::node const& node) {
+    constexpr std::int64_t guest_plane_port = 8471;
+    if (node.value_exact<std::int64_t>() == guest_plane_port) return {};
+    return "is not read any more: set ListenStream= of vfmgr-guestd.socket (vfmgr-guestd(8))";
+}
+
 class ConfigReader {
   public:
     ConfigReader(ConfigTables& tables, Config& config) : tables_(tables), config_(config) {}
@@ -51,14 +58,13 @@ class ConfigReader {
     void read(toml::table const& root) {
         auto& c = config_;
         auto keys = host_rule_keys(tables_, c.rules);
-        keys.merge(Keys{
-            {"state_dir", absolute_path(c.state_dir)},
-            {"listen", table("listen.", {{"unix", unix_keys()}, {"tls", tls_keys()}})},
-            {"guest_plane", table("guest_plane.", {{"vsock_port", integer(c.guest_plane_vsock_port,
-                                                                          {1, 0xfffffffe})}})},
-            {"tls", client_keys()},
-            {"roles", table("roles.", {{"groups", group_roles()}, {"uids", uid_roles()}})},
-            {"limits", limit_keys()}});
+        keys.merge(
+            Keys{{"state_dir", absolute_path(c.state_dir)},
+                 {"listen", table("listen.", {{"unix", unix_keys()}, {"tls", tls_keys()}})},
+                 {"guest_plane", table("guest_plane.", {{"vsock_port", moved_to_the_socket_unit}})},
+                 {"tls", client_keys()},
+                 {"roles", table("roles.", {{"groups", group_roles()}, {"uids", uid_roles()}})},
+                 {"limits", limit_keys()}});
         tables_.read_all(root, "", keys);
     }
 

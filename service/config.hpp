@@ -46,7 +46,6 @@ struct Config {
     std::string state_dir = "/var/lib/vfmgr";
     UnixSettings unix_socket;
     TlsSettings tls;
-    std::uint32_t guest_plane_vsock_port = 8471;
     RoleSettings roles;
     HostRules rules;
     http::Limits limits;

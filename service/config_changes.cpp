@@ -71,7 +71,6 @@ Values values_of(Config const& config) {
                   {"listen.tls.key_file", key},
                   {"tls.client_ca_file", client_ca},
                   {"tls.client_crl_file", client_crl},
-                  {"guest_plane.vsock_port", std::to_string(config.guest_plane_vsock_port)},
                   {"rdma_links.trusted_netdevs",
                    fmt::format("[{}]", fmt::join(config.rules.trusted_netdevs, ", "))}};
     auto const add_roles = [&](std::string const& table, auto const& roles) {
@@ -111,7 +110,6 @@ Config applicable(Config const& running, Config wanted) {
     wanted.tls.enabled = running.tls.enabled;
     wanted.tls.address = running.tls.address;
     wanted.tls.port = running.tls.port;
-    wanted.guest_plane_vsock_port = running.guest_plane_vsock_port;
     wanted.rules = running.rules;
     return wanted;
 }

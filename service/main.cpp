@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // vfmgrd: attaches VFs to VMs. All of its work is in run().
+#include <fmt/format.h>
 #include <malloc.h>
+#include <sys/socket.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 
+#include "api/os/socket_address.hpp"
 #include "service/attend.hpp"
 #include "service/broker/link.hpp"
-#include "service/guest/check_peer.hpp"
 #include "service/log.hpp"
 #include "service/run.hpp"
 #include "vfmgr/machine/bundle.hpp"
-#include "vfmgr/proof/interop/rping.hpp"
 #include "vfmgr/store/left_store.hpp"
 
 namespace {
@@ -18,8 +20,9 @@ namespace {
 using namespace vfmgr;
 
 constexpr int arenas = 2;
-// systemd's, of vfmgr-broker.socket.
+// systemd's, of vfmgr-broker.socket and vfmgr-guestd.socket.
 constexpr char const* broker_socket = "/run/vfmgr-broker.sock";
+constexpr char const* guestd_socket = "/run/vfmgr-guestd.sock";
 
 int failed(Error const& error) {
     log(Severity::error, error.detail, {{"remedy", error.remedy}});
@@ -27,12 +30,13 @@ int failed(Error const& error) {
     return 1;
 }
 
-GuestSeam guest_seam(Config const& config) {
-    return {check_peer,
-            [port = config.guest_plane_vsock_port](http::Server& server, http::Handler handler) {
-                return server.listen(http::VsockListen{port, http::SourcePort::privileged},
-                                     std::move(handler));
-            }};
+Result<FileDescriptor> connect_guestd() {
+    auto const address = SocketAddress::of_unix(guestd_socket).value();
+    FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (socket && ::connect(socket.get(), address.get(), address.length) == 0) return socket;
+    return fail(Problem::unavailable,
+                fmt::format("VMs can't report: {}: {}", guestd_socket, errno_name(errno)),
+                "see why nothing listens there: systemctl status vfmgr-guestd.socket");
 }
 
 // Without the broker nothing was collected, and each check says so.
@@ -62,12 +66,9 @@ int main(int argc, char** argv) {
     app.add_flag("--check-config", check, "check the configuration and what it names, then exit");
     app.add_flag("--restore", boot,
                  "restore VFs and RDMA links from the stored state, then exit (at boot)");
-    std::vector<std::string> rping;
-    app.add_option("--rping", rping, "serve rping of one guest for vfmgrd")->group("");
     app.set_version_flag("--version", VFMGR_VERSION);
     CLI11_PARSE(app, argc, argv);
 
-    if (!rping.empty()) return interop::serve_rping(rping);
     paths.named = named->count() > 0;
     auto const config = load_config(paths);
     if (!config) return failed(config.error());
@@ -91,7 +92,7 @@ int main(int argc, char** argv) {
         return failed(marked.error());
     block_signals();
     broker::BrokerHypervisor hypervisor(link);
-    HostSeams const seams{kernel, hypervisor, guest_seam(*config),
+    HostSeams const seams{kernel, hypervisor, connect_guestd,
                           [&link] { return facts_from(link, broker::Call::collect_host); },
                           [&link] { return facts_from(link, broker::Call::collect_owners); }};
     auto const served =

@@ -13,27 +13,20 @@
 #include "api/os/handle.hpp"
 #include "service/attend.hpp"
 #include "service/event_log.hpp"
-#include "service/guest/access.hpp"
 #include "service/guest/identity.hpp"
+#include "service/guest_answers.hpp"
 #include "service/host_names.hpp"
 #include "service/log.hpp"
 #include "service/routes/api.hpp"
 #include "service/routes/gate.hpp"
 #include "service/server_certificate.hpp"
 #include "vfmgr/checks/host/sriov_owners.hpp"
-#include "vfmgr/checks/host/topology_for_vm.hpp"
 #include "vfmgr/engine/audit_trail.hpp"
 #include "vfmgr/engine/restore.hpp"
-#include "vfmgr/proof/interop/cm_pinger.hpp"
 #include "vfmgr/proof/serve/remote_responder.hpp"
 
 namespace vfmgr {
 namespace {
-
-// For a run that a guest started and may never report.
-constexpr std::chrono::minutes guest_run_time_max{10};
-// main() runs interop::serve_rping() on the arguments that follow.
-std::vector<std::string> const rping_program{"/proc/self/exe", "--rping"};
 
 Result<std::unique_ptr<Control>> open_control(Config const& config, Clock const& clock) {
     std::error_code error;
@@ -57,7 +50,7 @@ std::future<void> describe_early(Hypervisor& hypervisor) {
 // The objects that the routes answer from.
 struct Answerers {
     Engine& engine;
-    interop::InteropResponder& interop;
+    guestd::Link& guests;
     HostChecks& checks;
     FirmwareQuery& firmware;
     TrafficQuery& traffic;
@@ -67,13 +60,13 @@ struct Answerers {
 };
 
 std::vector<Route> all_routes(Answerers const& answerers, Clock& clock) {
-    auto& [engine, interop, checks, firmware, traffic, token_uses, events, measured] = answerers;
+    auto& [engine, guests, checks, firmware, traffic, token_uses, events, measured] = answerers;
     std::vector<Route> all;
     for (auto& routes :
          {root_routes(), document_routes(), host_routes(checks, traffic), pf_routes(engine),
           firmware_routes(engine, firmware), network_routes(), pool_routes(), tenant_routes(),
           desired_routes(), vm_routes(), rdma_link_routes(engine), attachment_routes(engine),
-          interop_routes(interop), operation_routes(engine), event_routes(events),
+          interop_routes(guests), operation_routes(engine), event_routes(events),
           audit_routes(engine), metrics_routes(measured)})
         all.insert(all.end(), routes.begin(), routes.end());
     for (auto& route : token_routes({engine, clock, token_uses, nouns_of(all)}))
@@ -137,52 +130,11 @@ ResolvedAccess access_at_start(Config const& config) {
     return access;
 }
 
-// The daemon's answers to the guest plane.
-struct Asked {
-    Engine& engine;
-    Hypervisor& hypervisor;
-    Bell const& bell;
-    Clock& clock;
-};
-
-GuestPlaneHooks guest_hooks(Asked const& asked, std::uint16_t echo_port) {
-    GuestPlaneHooks hooks;
-    hooks.identify = [asked](std::uint32_t cid) {
-        auto const host = asked.engine.snapshot().host;
-        return identify_vm({host->hypervisor, asked.bell.vms_rung_at()}, asked.hypervisor, cid);
-    };
-    hooks.confirm = [asked](VmIdentity const& vm, std::uint32_t cid) {
-        return confirm_vm(asked.hypervisor, vm, cid);
-    };
-    hooks.access = [asked, echo_port](VmIdentity const& vm) {
-        return guest_access(asked.engine.snapshot(), vm, echo_port);
-    };
-    hooks.topology = [asked](VmIdentity const& vm) -> Result<HostTopology> {
-        auto const host = asked.engine.snapshot().host;
-        auto const* const info = find_vm(*host, vm.uuid);
-        if (!info) return HostTopology{};
-        auto const facts = checks::collect_places({}, info->live);
-        return checks::topology_for_vm(checks::read_machine(facts), info->live);
-    };
-    hooks.start_run = [asked](VmIdentity const& vm, RunTicket const& ticket) -> Result<void> {
-        auto const now = asked.clock.now();
-        return asked.engine.runs().begin_run(
-            ticket.attachment, vm.uuid,
-            {ticket.run, ticket.nonce, now, now + guest_run_time_max, ticket.profile, {}});
-    };
-    hooks.on_verification = [asked](Verification& verification) {
-        explain_failure(asked.engine.snapshot(), verification);
-        log(Severity::info, "verification",
-            {{"attachment", verification.attachment},
-             {"verdict", std::string(enum_name(verification.verdict))}});
-        asked.engine.runs().verification_done(verification);
-    };
-    return hooks;
-}
-
-ScheduleHooks schedule_hooks(GuestPlane const& plane) {
+ScheduleHooks schedule_hooks(guestd::Link const& guests) {
     ScheduleHooks hooks;
-    hooks.guest_waits = [&plane](std::string const& vm_uuid) { return plane.guest_waits(vm_uuid); };
+    hooks.guest_waits = [&guests](std::string const& vm_uuid) {
+        return guests.guest_waits(vm_uuid);
+    };
     hooks.report = [](ScheduledRun const& run) {
         using End = ScheduledRun::End;
         bool const bad = run.end == End::failed || run.end == End::warned;
@@ -217,46 +169,23 @@ auto other_owners(std::function<checks::Facts()> collect) {
     };
 }
 
-interop::InteropHooks interop_hooks(Engine const& engine, GuestSeam const& guests) {
-    return {guests.check_peer, [&engine](verify::SessionPermit const& permit) {
-                auto const now = interop_permit(engine.snapshot(), permit.attachment);
-                return now && *now == permit;
-            }};
-}
-
-// The parts that serve VMs.
-struct Serving {
-    GuestPlane& plane;
-    interop::InteropResponder& interop;
-    http::Server& server;
-};
-
-// Closes the connections of tokens that were revoked or replaced. Closes those of a stopped VM and
-// ends its runs, even if another VM gets its CID at once. Runs that began after the change stay:
-// they may belong to the VM's next start.
-void follow_changes(Engine& engine, Serving const& serving, Clock& clock) {
+// Closes the connections of tokens that were revoked or replaced. Ends the runs of a VM that has
+// stopped, even if another VM gets its CID at once. Runs that began after the change stay: they may
+// belong to the VM's next start.
+void follow_changes(Engine& engine, guestd::Link& guests, http::Server& server, Clock& clock) {
     struct Observed {
         Snapshot snapshot;
         Time at{};
     };
     Observed const first{engine.snapshot(), clock.now()};
-    engine.control().on_change([&engine, serving, &clock, before = first]() mutable {
-        auto const& [plane, interop, server] = serving;
+    engine.control().on_change([&engine, &guests, &server, &clock, before = first]() mutable {
         auto const now = engine.snapshot();
         if (now.tokens != before.snapshot.tokens) server.cut(http::lapsed);
         auto const ended = ended_lives(before.snapshot.host->hypervisor, now.host->hypervisor);
-        for (auto const& life : ended) {
-            plane.cut(life.cid);
-            server.cut([cid = life.cid](http::Peer const& peer, http::Presence const&) {
-                auto const* const guest = std::get_if<http::VsockPeer>(&peer);
-                return guest && guest->cid == cid;
-            });
-        }
         engine.runs().end_runs(runs_of(ended, now, before.at));
         before.snapshot.tokens = now.tokens;
         if (!now.host->hypervisor.stale) before = {now, clock.now()};
-        plane.changed();
-        interop.observe_again();
+        guests.changed();
     });
 }
 
@@ -267,9 +196,9 @@ auto counted_in(Metrics& metrics) {
     };
 }
 
-auto load_of(GuestPlane const& plane, verify::Responder const& responder, std::string store) {
-    return [&plane, &responder, store = std::move(store)] {
-        return ServiceLoad{plane.load(), responder.load(), store_size(store)};
+auto load_of(guestd::Link& guests, std::string store) {
+    return [&guests, store = std::move(store)] {
+        return ServiceLoad{guests.load(), store_size(store)};
     };
 }
 
@@ -288,12 +217,6 @@ Result<EventStreams> follow_events(Engine& engine, http::Server& server, Metrics
     VFMGR_TRY(auto const latest, engine.on_events(pass_on, limits.recent.events));
     streams.begin(latest);
     return streams;
-}
-
-void listen_for_guests(GuestSeam const& guests, http::Server& server, GuestPlane& plane) {
-    if (auto const vsock = guests.listen(server, plane.handler()); !vsock)
-        log(Severity::warning, "no guest plane: VMs can't report",
-            {{"detail", vsock.error().detail}, {"remedy", vsock.error().remedy}});
 }
 
 void serve_until_signal(Attended const& attended) {
@@ -322,7 +245,7 @@ void stop(Engine& engine, http::Server& server, AuditTrail& trail, Clock& clock)
 
 Result<void> run(Config const& config, LoadConfig const& load, HostSeams const& seams, Bell& bell,
                  Clock& clock) {
-    auto const& [kernel, hypervisor, guests, collect_host, collect_owners] = seams;
+    auto const& [kernel, hypervisor, connect_guestd, collect_host, collect_owners] = seams;
     auto const described = describe_early(hypervisor);
     VFMGR_TRY(auto control, open_control(config, clock));
     TokenUses token_uses;  // the engine's tasks refer to it, and to this
@@ -337,19 +260,14 @@ Result<void> run(Config const& config, LoadConfig const& load, HostSeams const& 
         log(Severity::error, "a bug in vfmgrd", {{"detail", what}});
     });
     // Set before the first observation: a later change rings the bell, and is observed.
-    bell.on_ring([&engine](News news) {
+    guestd::Link guests(connect_guestd, guest_answers({engine, hypervisor, bell, clock}), clock);
+    bell.on_ring([&engine, &guests](News news) {
         news == News::vms ? engine.observe_at_once() : engine.observe_again();
+        if (news == News::vms) guests.changed();
     });
     auto const hearing = held([&bell] { bell.on_ring({}); });
     VFMGR_CHECK(engine.on_events(log_events, 0));
     VFMGR_CHECK(engine.recover(log_recovered));
-    VFMGR_TRY(auto responder, verify::Responder::start(verify::ResponderLimits{}, guests.check_peer,
-                                                       interop::cm_streams(rping_program)));
-    GuestPlane plane(guest_hooks({engine, hypervisor, bell, clock}, responder->echo_port()),
-                     *responder, clock, GuestPlaneLimits{});
-    interop::InteropLimits interop_limits;
-    interop_limits.rping_program = rping_program;
-    interop::InteropResponder interop(interop_limits, clock, interop_hooks(engine, guests));
     HostChecks host_checks(collect_host);
     FirmwareQuery firmware([&kernel = kernel] { return kernel.read_firmware(std::nullopt); });
     TrafficQuery traffic([&kernel = kernel] { return kernel.read_traffic(std::nullopt); });
@@ -364,23 +282,23 @@ Result<void> run(Config const& config, LoadConfig const& load, HostSeams const& 
     VFMGR_TRY(auto const streams, follow_events(engine, server, metrics, config.events));
     auto gate = api_gate(rules, engine, trail, token_uses, clock);
     gate.every = counted_in(metrics);
-    Measured const measured{metrics, traffic, load_of(plane, *responder, store_file(config))};
+    Measured const measured{metrics, traffic, load_of(guests, store_file(config))};
     auto const answer = router(
         engine,
-        all_routes({engine, interop, host_checks, firmware, traffic, token_uses, streams, measured},
+        all_routes({engine, guests, host_checks, firmware, traffic, token_uses, streams, measured},
                    clock),
         std::move(gate));
     VFMGR_TRY(auto fingerprint, listen_for_api(config, names(), server, answer, clock));
     Reload reload({load, names, rules, server, streams, clock},
                   {config, std::move(access.unknown_groups), std::move(fingerprint)});
-    listen_for_guests(guests, server, plane);
     engine.on_operation([&metrics](Operation const& operation) {
         log_operation(operation);
         metrics.operation_ended(operation);
     });
-    follow_changes(engine, {plane, interop, server}, clock);
+    follow_changes(engine, guests, server, clock);
+    guests.start();
     engine.start_observing();
-    engine.runs().start_schedule(schedule_hooks(plane));
+    engine.runs().start_schedule(schedule_hooks(guests));
     server.start();
     serve_until_signal({engine, server, *trail, token_uses, reload, clock});
     stop(engine, server, *trail, clock);

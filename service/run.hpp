@@ -5,11 +5,11 @@
 #include <functional>
 
 #include "service/bell.hpp"
+#include "service/guest/link.hpp"
 #include "service/reload.hpp"
 #include "vfmgr/hypervisor/hypervisor.hpp"
 #include "vfmgr/kernel/kernel.hpp"
 #include "vfmgr/machine/facts.hpp"
-#include "vfmgr/proof/host/responder.hpp"
 
 namespace vfmgr {
 
@@ -19,18 +19,12 @@ inline constexpr std::chrono::seconds last_answers_time{2};
 // of its own. The unit's TimeoutStopSec is longer than both.
 inline constexpr std::chrono::seconds stop_patience{20};
 
-// The third seam, beside kernel and hypervisor: how VMs connect, and what is checked about them.
-struct GuestSeam {
-    verify::Responder::CheckPeer check_peer;
-    // Passes the VMs' requests to the handler.
-    std::function<Result<void>(http::Server&, http::Handler)> listen;
-};
 // What run() acts on and observes. The facts are the doctor's, and those that name other owners of
 // PFs; both are read on request.
 struct HostSeams {
     Kernel& kernel;
     Hypervisor& hypervisor;
-    GuestSeam guests;
+    guestd::Link::Connect connect_guestd;  // the third seam: VMs connect there
     std::function<checks::Facts()> collect_host;
     std::function<checks::Facts()> collect_owners;
 };

@@ -131,9 +131,6 @@ struct UnixListen {
     std::string group{};  // empty: keep
     unsigned mode = 0660;
 };
-struct InheritedListen {  // a listening descriptor from systemd
-    int fd = -1;
-};
 struct TlsListen {
     std::string address{};
     std::uint16_t port = 8470;
@@ -148,11 +145,11 @@ struct TlsListen {
 // privileged: source ports below 1024, which only root in the VM can bind. The guest plane requires
 // them.
 enum class SourcePort { any, privileged };
-struct VsockListen {
-    std::uint32_t port = 8471;
+struct InheritedListen {  // a listening descriptor from systemd, of a unix or vsock socket
+    int fd = -1;
     SourcePort source = SourcePort::any;  // connections from other ports are refused at accept
 };
-using Listen = std::variant<UnixListen, InheritedListen, TlsListen, VsockListen>;
+using Listen = std::variant<UnixListen, InheritedListen, TlsListen>;
 
 // Called on the io thread with an exception it caught, which ended at most one connection.
 using OnBug = std::function<void(std::string const& what)>;

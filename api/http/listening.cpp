@@ -174,16 +174,6 @@ Result<ListeningSocket> listen_at(TlsListen const& where) {
     return start_listening(std::move(fd), {}, name);
 }
 
-Result<ListeningSocket> listen_at(VsockListen const& where) {
-    auto const address = SocketAddress::of_vsock(VMADDR_CID_ANY, where.port);
-    VFMGR_TRY(FileDescriptor fd, open_socket(AF_VSOCK));
-    auto const name = fmt::format("vsock port {}", where.port);
-    if (::bind(fd.get(), address.get(), address.length) != 0)
-        return refused_by("bind", errno, fmt::format("can't listen on {}", name),
-                          "stop the program that uses this vsock port");
-    return start_listening(std::move(fd), {}, name);
-}
-
 // SO_PEERCRED gives only the primary group. The kernel allows a process 65536 supplementary groups.
 std::optional<std::vector<std::uint32_t>> peer_groups(int fd) {
     std::vector<std::uint32_t> groups(32);

@@ -20,8 +20,8 @@ namespace {
 constexpr std::chrono::seconds last_word_time{1};  // to write a pending answer
 
 SourcePort source_of(Listen const& where) {
-    auto const* const vsock = std::get_if<VsockListen>(&where);
-    return vsock ? vsock->source : SourcePort::any;
+    auto const* const inherited = std::get_if<InheritedListen>(&where);
+    return inherited ? inherited->source : SourcePort::any;
 }
 
 }  // namespace

@@ -37,7 +37,15 @@ void fields(F& f, V& vm) {
     f.value("hostdev_networks", vm.hostdev_networks);
 }
 
+template <class F, Of<VmIdentity> V>
+void fields(F& f, V& vm) {
+    f.value("uuid", vm.uuid);
+    f.value("name", vm.name);
+    f.value("start_id", vm.start_id);
+}
+
 template struct Json<VmInterface>;
 template struct Json<VmInfo>;
+template struct Json<VmIdentity>;
 
 }  // namespace vfmgr

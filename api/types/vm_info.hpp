@@ -52,7 +52,17 @@ struct VmInfo {
     bool operator==(VmInfo const&) const = default;
 };
 
+// One run of a VM, from start to stop. Includes the start id: CIDs are reused at once when a VM
+// stops (vfmgr/hypervisor/LIBVIRT.md#vsock-cids).
+struct VmIdentity {
+    std::string uuid;
+    std::string name;
+    std::int32_t start_id = 0;
+    bool operator==(VmIdentity const&) const = default;
+};
+
 extern template struct Json<VmInterface>;
 extern template struct Json<VmInfo>;
+extern template struct Json<VmIdentity>;
 
 }  // namespace vfmgr

@@ -2,22 +2,17 @@
 // vfmgr-broker: the part of vfmgr that runs as root. systemd starts it when vfmgrd connects; it
 // ends on SIGTERM.
 #include <malloc.h>
-#include <poll.h>
-#include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
-#include <csignal>
-#include <cstdio>
 #include <list>
 #include <thread>
 
 #include "service/broker/serve.hpp"
 #include "service/host_rules.hpp"
+#include "service/socket_program.hpp"
 #include "vfmgr/checks/host/sriov_owners.hpp"
 #include "vfmgr/hypervisor/libvirt_hypervisor.hpp"
 #include "vfmgr/kernel/linux_kernel.hpp"
@@ -36,22 +31,13 @@ constexpr int arenas = 2;
 // vfmgrd, and one that is just being restarted, or restores at boot.
 constexpr std::size_t fronts_max = 4;
 
-int failed(Error const& error) {
-    fmt::print(stderr, SD_ERR "{}; remedy: {}\n", error.detail, error.remedy);
-    for (auto const& violation : error.violations)
-        fmt::print(stderr, SD_ERR "{}: {}\n", violation.pointer, violation.detail);
-    return 1;
-}
-
 // The connections of fronts. The main thread accepts; any thread passes news on.
 class Fronts {
   public:
     Fronts(HostRules rules, ConfigPaths paths, Seams seams)
         : rules_(std::move(rules)), paths_(std::move(paths)), seams_(seams) {}
 
-    void accept(int listener) {
-        FileDescriptor socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
-        if (!socket) return;
+    void accept(FileDescriptor socket) {
         std::lock_guard const lock(mutex_);
         if (at_work_ >= fronts_max) return;
         ++at_work_;
@@ -86,7 +72,7 @@ class Fronts {
         if (now)
             rules_ = std::move(*now);
         else
-            static_cast<void>(failed(now.error()));
+            static_cast<void>(failed_to_start(now.error()));
     }
 
     std::mutex mutex_;  // guards the members below
@@ -97,26 +83,6 @@ class Fronts {
     std::uint64_t connections_ = 0;
     std::size_t at_work_ = 0;  // with those that are over but still wait for a request
 };
-
-sigset_t ending_signals() {
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGINT);
-    return signals;
-}
-
-void serve_until_signal(int listener, Fronts& fronts) {
-    auto const signals = ending_signals();
-    FileDescriptor const ending(::signalfd(-1, &signals, SFD_CLOEXEC));
-    ::sd_notify(0, "READY=1");
-    std::array<pollfd, 2> waiting{{{listener, POLLIN, 0}, {ending.get(), POLLIN, 0}}};
-    while ((waiting[1].revents & POLLIN) == 0) {
-        if (::poll(waiting.data(), waiting.size(), -1) < 0) continue;
-        if ((waiting[0].revents & POLLIN) != 0) fronts.accept(listener);
-    }
-    ::sd_notify(0, "STOPPING=1");
-}
 
 Result<void> run(HostRules const& rules, ConfigPaths const& paths) {
     if (::sd_listen_fds(1) != 1)
@@ -143,7 +109,8 @@ Result<void> run(HostRules const& rules, ConfigPaths const& paths) {
     Fronts fronts(rules, paths, {kernel, hypervisor, collectors, *keeper, underway});
     receiver = &fronts;
     VFMGR_TRY(auto const events, HostEvents::start([&fronts] { fronts.pass_on(News::host); }));
-    serve_until_signal(SD_LISTEN_FDS_START, fronts);
+    accept_until_signal(SD_LISTEN_FDS_START,
+                        [&fronts](FileDescriptor socket) { fronts.accept(std::move(socket)); });
     // Nothing is waited for: workers finish their steps, libvirtd its jobs, and the front asks the
     // next broker again.
     ::_exit(0);
@@ -164,10 +131,9 @@ int main(int argc, char** argv) {
     CLI11_PARSE(app, argc, argv);
     paths.named = named->count() > 0;
     auto const rules = load_host_rules(paths);
-    if (!rules) return broker::failed(rules.error());
+    if (!rules) return failed_to_start(rules.error());
     ::mallopt(M_ARENA_MAX, broker::arenas);
-    auto const signals = broker::ending_signals();
-    ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    block_ending_signals();
     auto const served = broker::run(*rules, paths);
-    return served ? 0 : broker::failed(served.error());
+    return served ? 0 : failed_to_start(served.error());
 }

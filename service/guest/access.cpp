@@ -10,8 +10,7 @@
 namespace vfmgr {
 namespace {
 
-GuestAttachment for_guest(Attachment const& attachment, CarriedNetwork const& carried,
-                          std::uint16_t echo_port) {
+GuestAttachment for_guest(Attachment const& attachment, CarriedNetwork const& carried) {
     auto const& [network, host_address] = carried;
     GuestAttachment configured;
     configured.attachment = attachment.id;
@@ -22,12 +21,13 @@ GuestAttachment for_guest(Attachment const& attachment, CarriedNetwork const& ca
     configured.rdma = network->rdma;
     configured.dscp = network->dscp;
     configured.responder = host_address;
-    configured.echo_port = echo_port;
+    configured.echo_port = responder_echo_port;
     return configured;
 }
 
+// `interface`: the host's into the network; null if another host answers the run.
 verify::SessionPermit permit(Attachment const& attachment, CarriedNetwork const& carried,
-                             PendingRun const& run) {
+                             HostInterface const* interface, PendingRun const& run) {
     auto const& [network, host_address] = carried;
     verify::SessionPermit permit;
     permit.attachment = attachment.id;
@@ -43,6 +43,7 @@ verify::SessionPermit permit(Attachment const& attachment, CarriedNetwork const&
     permit.profile = run.profile;
     permit.vf_tx_rate_mbps = attachment.settings.max_tx_rate_mbps.value_or(0);
     permit.vm = attachment.vm_uuid;
+    if (interface) permit.host_netdev = interface->ifname;
     return permit;
 }
 
@@ -68,34 +69,34 @@ void add_run(GuestAccess& access, GuestAttachment& configured, verify::SessionPe
     access.permits.push_back(std::move(permit));
 }
 
+void add_attachment(GuestAccess& access, Snapshot const& now, Attachment const& attachment) {
+    // During attach and detach the VF is not the guest's to configure.
+    auto const carried = network_of(now.desired->networks, attachment);
+    if (attachment.state != AttachmentState::attached || !carried || !attachment.address ||
+        !attachment.settings.mac)
+        return;
+    auto configured = for_guest(attachment, *carried);
+    auto const run = now.runs->find(attachment.id);
+    auto const* const interface =
+        find_interface(*now.host, InterfaceId{attachment.vf.pf, carried->network->vlan});
+    if (run != now.runs->end() && (interface || run->second.remote))
+        add_run(access, configured, permit(attachment, *carried, interface, run->second),
+                run->second);
+    if (interface) access.interop.push_back(permit(attachment, *carried, interface, {}));
+    access.attachments.push_back(std::move(configured));
+}
+
 }  // namespace
 
-Result<GuestAccess> guest_access(Snapshot const& now, VmIdentity const& vm,
-                                 std::uint16_t echo_port) {
-    // While libvirt can't be queried, the VM counts as running: its connection is still open.
-    auto const& vms = now.host->hypervisor;
-    if (!vms.stale && !find_life(vms, vm))
-        return fail(Problem::not_found, fmt::format("VM {} has stopped", vm.name),
-                    "try again when it runs");
-    GuestAccess access;
-    for (auto const& [id, attachment] : now.desired->attachments) {
-        // During attach and detach the VF is not the guest's to configure.
-        bool const mine =
-            attachment.vm_uuid == vm.uuid && attachment.state == AttachmentState::attached;
-        auto const carried = network_of(now.desired->networks, attachment);
-        if (!mine || !carried || !attachment.address || !attachment.settings.mac) continue;
-        auto configured = for_guest(attachment, *carried, echo_port);
-        auto const run = now.runs->find(id);
-        auto const* interface =
-            find_interface(*now.host, InterfaceId{attachment.vf.pf, carried->network->vlan});
-        if (run != now.runs->end() && (interface || run->second.remote)) {
-            auto allowed = permit(attachment, *carried, run->second);
-            if (interface) allowed.host_netdev = interface->ifname;
-            add_run(access, configured, std::move(allowed), run->second);
-        }
-        access.attachments.push_back(std::move(configured));
-    }
-    return access;
+std::map<std::string, GuestVm> guest_vms(Snapshot const& now) {
+    std::map<std::string, GuestVm> vms;
+    for (auto const& [uuid, vm] : now.host->hypervisor.vms)
+        if (vm.vsock_cid && vm.start_id)
+            vms[uuid] = {{uuid, vm.name, *vm.start_id}, *vm.vsock_cid, {}};
+    for (auto const& [id, attachment] : now.desired->attachments)
+        if (auto const vm = vms.find(attachment.vm_uuid); vm != vms.end())
+            add_attachment(vm->second.access, now, attachment);
+    return vms;
 }
 
 Result<verify::SessionPermit> interop_permit(Snapshot const& now, std::string const& id) {
@@ -119,9 +120,7 @@ Result<verify::SessionPermit> interop_permit(Snapshot const& now, std::string co
             fmt::format("attachment {} has no network, so the host has no address to serve it from",
                         id),
             "attach it with a network");
-    auto allowed = permit(attachment, *carried, {});
-    allowed.host_netdev = interface->ifname;
-    return allowed;
+    return permit(attachment, *carried, interface, {});
 }
 
 void explain_failure(Snapshot const& now, Verification& verification) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one VM may read and do, from the published state: its attachments with a network, and a
+// What VMs may read and do, from the published state: their attachments with a network, and a
 // permit for each requested run. Pure.
 #pragma once
 
-#include "service/guest/plane.hpp"
+#include "service/guest/guest_vm.hpp"
 #include "vfmgr/engine/control.hpp"
 
 namespace vfmgr {
 
-// Fails with not_found if this life of the VM is over.
-[[nodiscard]] Result<GuestAccess> guest_access(Snapshot const& now, VmIdentity const& vm,
-                                               std::uint16_t echo_port);
+// Of all running VMs that can connect. While libvirt can't be queried, VMs count as running: their
+// connections are still open.
+[[nodiscard]] std::map<std::string, GuestVm> guest_vms(Snapshot const& now);
 
 // Returns a permit without a run, for the interop clients of the VM. Fails with not_found if there
 // is no such attachment, and with conflict while it is not attached or has no network.

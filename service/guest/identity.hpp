@@ -8,7 +8,7 @@
 
 #include "vfmgr/engine/control.hpp"
 #include "vfmgr/hypervisor/hypervisor.hpp"
-#include "vfmgr/hypervisor/libvirt_hypervisor.hpp"
+#include "vfmgr/plan/host_view.hpp"
 
 namespace vfmgr {
 

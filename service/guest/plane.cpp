@@ -22,8 +22,6 @@ using http::json_response;
 // A verdict takes a second, and calls to other hosts (remote_calls_max at once) may hang; the other
 // threads answer other requests meanwhile.
 constexpr std::size_t threads = 4;
-// An answered guest asks again within this time, when it has done its work.
-constexpr std::chrono::seconds ask_again_time{30};
 
 http::Response refusal(http::Request const& request, Error const& error) {
     return http::problem_response(error, request);
@@ -174,7 +172,6 @@ void GuestPlane::work() {
 void GuestPlane::observe_again() {
     answer_waiters();
     end_forbidden_sessions();
-    forget_stopped();
 }
 
 // Answers reads from the published view of the VMs.
@@ -247,30 +244,10 @@ void GuestPlane::serve_config(Job job, VmIdentity const& vm) {
         return job.respond(refusal(job.request, wait ? revision.error() : wait.error()));
     auto const config = config_of(vm);
     if (!config) return job.respond(refusal(job.request, config.error()));
-    if (*wait > 0) remember_waiting(vm);
+    if (*wait > 0) hooks_.waits(vm);
     if (*wait == 0 || config->revision != *revision)
         return job.respond(json_response(200, *config));
     wait_for_change(std::move(job), vm, *revision);
-}
-
-void GuestPlane::remember_waiting(VmIdentity const& vm) {
-    std::lock_guard const lock(mutex_);
-    std::erase_if(waited_, [&](auto const& entry) { return !still_there(entry.second.at); });
-    waited_[vm.uuid] = {vm, clock_.steady_now()};
-}
-
-// A restarted VM may no longer run vf-guest.
-void GuestPlane::forget_stopped() {
-    std::vector<VmIdentity> vms;
-    {
-        std::lock_guard const lock(mutex_);
-        for (auto const& [uuid, waited] : waited_) vms.push_back(waited.vm);
-    }
-    for (auto const& vm : vms) {
-        if (hooks_.access(vm)) continue;
-        std::lock_guard const lock(mutex_);
-        std::erase_if(waited_, [&](auto const& entry) { return entry.second.vm == vm; });
-    }
 }
 
 void GuestPlane::wait_for_change(Job job, VmIdentity const& vm, std::uint64_t revision) {
@@ -289,34 +266,32 @@ void GuestPlane::wait_for_change(Job job, VmIdentity const& vm, std::uint64_t re
     wake_.notify_one();
 }
 
+std::vector<VmIdentity> GuestPlane::waiting_vms() const {
+    std::vector<VmIdentity> vms;
+    std::lock_guard const lock(mutex_);
+    for (auto const& waiter : waiters_)
+        if (std::ranges::find(vms, waiter.vm) == vms.end()) vms.push_back(waiter.vm);
+    return vms;
+}
+
+void GuestPlane::repeat_waits() const {
+    for (auto const& vm : waiting_vms()) hooks_.waits(vm);
+}
+
 // A waiter stays in the list until it is answered. The limit thus counts all waiters, whatever the
 // other thread does meanwhile.
 void GuestPlane::answer_waiters() {
-    std::vector<VmIdentity> vms;
     std::uint64_t before = 0;
     {
         std::lock_guard const lock(mutex_);
-        for (auto const& waiter : waiters_)
-            if (std::ranges::find(vms, waiter.vm) == vms.end()) vms.push_back(waiter.vm);
         before = waiters_so_far_;
     }
-    for (auto const& vm : vms) {
+    for (auto const& vm : waiting_vms()) {
         auto const config = config_of(vm);
         for (auto& waiter : take_due(vm, config, before))
             waiter.job.respond(config ? json_response(200, *config)
                                       : refusal(waiter.job.request, config.error()));
     }
-}
-
-bool GuestPlane::guest_waits(std::string const& vm_uuid) const {
-    std::lock_guard const lock(mutex_);
-    auto const found = waited_.find(vm_uuid);
-    return found != waited_.end() && still_there(found->second.at);
-}
-
-bool GuestPlane::still_there(Deadline waited) const {
-    return clock_.steady_now() <
-           waited + std::chrono::seconds(limits_.wait_seconds_max) + ask_again_time;
 }
 
 // Takes the waiters that came before `config` was read: later ones may know a newer one.

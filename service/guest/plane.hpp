@@ -15,34 +15,18 @@
 #include <vector>
 
 #include "api/http/http.hpp"
-#include "api/types/guest.hpp"
 #include "api/types/time.hpp"
 #include "api/types/topology.hpp"
+#include "service/guest/guest_vm.hpp"
 #include "service/guest/responders.hpp"
 #include "service/guest/route.hpp"
 #include "service/guest/vm_queue.hpp"
 #include "service/rate_limit.hpp"
-#include "vfmgr/hypervisor/libvirt_hypervisor.hpp"
 #include "vfmgr/proof/host/responder.hpp"
 
 namespace vfmgr {
 
-// What one VM may read and do now.
-struct GuestAccess {
-    std::vector<GuestAttachment> attachments;          // `run` and `nonce` if one is requested
-    std::vector<verify::SessionPermit> permits;        // for the attachments with a run
-    std::map<std::string, ResponderTarget> remotes{};  // by run: those that another host answers
-};
-
-// A verification requested by the guest (`vf-guest verify`).
-struct RunTicket {
-    std::string attachment;
-    std::string run;
-    std::string nonce;
-    Profile profile = Profile::default_;
-};
-
-// The plane's calls to the daemon. All run on the plane's threads and may block for a while.
+// The plane's calls to vfmgrd. All run on the plane's threads and may block for a while.
 struct GuestPlaneHooks {
     // Fails with not_found if no running VM is known to have this CID.
     std::function<Result<VmIdentity>(std::uint32_t cid)> identify;
@@ -57,6 +41,8 @@ struct GuestPlaneHooks {
     // Takes the verdict on a run; the daemon adds what it knows. The plane does not report that no
     // verdict came by the run's deadline: the daemon must notice.
     std::function<void(Verification&)> on_verification;
+    // This VM's vf-guest begins to wait for work.
+    std::function<void(VmIdentity const&)> waits;
 };
 
 struct GuestPlaneLimits {
@@ -66,13 +52,6 @@ struct GuestPlaneLimits {
     RateLimit requests{.burst = 30, .per_second = 5};
     RateLimit sessions{.burst = 12, .per_second = 0.5};
     std::size_t remote_calls_max = 2;  // concurrent calls to responders of other hosts
-};
-
-// What it has to do now; `refused` counts from its start.
-struct GuestPlaneLoad {
-    std::size_t requests_waiting = 0;
-    std::size_t long_polls = 0;
-    std::uint64_t refused = 0;
 };
 
 class GuestPlane {
@@ -91,8 +70,8 @@ class GuestPlane {
     void changed();
     // The VM with this CID has stopped: its pending requests are dropped. Any thread.
     void cut(std::uint32_t cid);
-    // Whether that VM's vf-guest waits for work, or did a moment ago. Any thread.
-    [[nodiscard]] bool guest_waits(std::string const& vm_uuid) const;
+    // Calls the hook waits() for each VM that waits now: vfmgrd has started anew. Any thread.
+    void repeat_waits() const;
     [[nodiscard]] GuestPlaneLoad load() const;  // any thread
 
   private:
@@ -127,9 +106,6 @@ class GuestPlane {
     void serve(Job job);
     [[nodiscard]] Result<http::Response> answer(Job& job, VmIdentity const& vm);
     void serve_config(Job job, VmIdentity const& vm);
-    void remember_waiting(VmIdentity const& vm);
-    void forget_stopped();
-    [[nodiscard]] bool still_there(Deadline waited) const;
     void wait_for_change(Job job, VmIdentity const& vm, std::uint64_t revision);
     [[nodiscard]] Result<GuestConfig> config_of(VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> get_topology(VmIdentity const& vm);
@@ -148,6 +124,7 @@ class GuestPlane {
     bool end_unless_permitted(std::string const& id, VmIdentity const& vm, Permitted const& run);
     void end_session_of(std::string const& run);
     void deliver(Verification& verification, Permitted const& run, Time started_at);
+    [[nodiscard]] std::vector<VmIdentity> waiting_vms() const;
     void answer_waiters();
     [[nodiscard]] std::list<Waiter> take_due(VmIdentity const& vm,
                                              Result<GuestConfig> const& config,
@@ -165,11 +142,6 @@ class GuestPlane {
     VmQueue<Job> jobs_;
     std::list<Waiter> waiters_;  // the oldest first
     std::uint64_t waiters_so_far_ = 0;
-    struct Waited {
-        VmIdentity vm;
-        Deadline at{};
-    };
-    std::map<std::string, Waited> waited_;  // by the VM's UUID: start of its last wait
     Sessions sessions_;
     // The last manual run per attachment. `vf-guest verify` does it, so the configuration omits it.
     std::map<std::string, std::string> manual_runs_;

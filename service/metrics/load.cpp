@@ -16,16 +16,20 @@ void move_all(MetricFamilies& all, std::initializer_list<Family*> families) {
     for (auto* const family : families) std::move(*family).move_into(all);
 }
 
-void add_guests(ServiceLoad const& load, MetricFamilies& all) {
+void add_guests(std::optional<guestd::Load> const& load, MetricFamilies& all) {
+    auto up = Family::gauge("vfmgr_guestd_up", "Whether vfmgr-guestd answers, which serves VMs.");
+    up.add({}, load ? 1 : 0);
+    move_all(all, {&up});
+    if (!load) return;
     auto waiting = Family::gauge("vfmgr_guest_plane_requests_waiting",
                                  "Requests of VMs that wait for a thread.");
     auto polls =
         Family::gauge("vfmgr_guest_plane_long_polls", "VMs' requests that wait for a change.");
     auto refused =
         Family::counter("vfmgr_guest_plane_refused_total", "Requests of VMs that sent too many.");
-    waiting.add({}, load.guests.requests_waiting);
-    polls.add({}, load.guests.long_polls);
-    refused.add({}, load.guests.refused);
+    waiting.add({}, load->plane.requests_waiting);
+    polls.add({}, load->plane.long_polls);
+    refused.add({}, load->plane.refused);
     auto sessions = Family::gauge("vfmgr_responder_sessions",
                                   "Verifications that this host's responder answers now.");
     auto most = Family::gauge("vfmgr_responder_sessions_max", "How many it answers at a time.");
@@ -33,10 +37,10 @@ void add_guests(ServiceLoad const& load, MetricFamilies& all) {
                                  "Open streams of queue pairs of these verifications.");
     auto turns = Family::gauge("vfmgr_responder_waiting",
                                "Verifications and streams that wait for their turn.");
-    sessions.add({}, load.responder.sessions);
-    most.add({}, load.responder.sessions_max);
-    streams.add({}, load.responder.streams);
-    turns.add({}, load.responder.waiting);
+    sessions.add({}, load->responder.sessions);
+    most.add({}, load->responder.sessions_max);
+    streams.add({}, load->responder.streams);
+    turns.add({}, load->responder.waiting);
     move_all(all, {&waiting, &polls, &refused, &sessions, &most, &streams, &turns});
 }
 
@@ -101,7 +105,7 @@ StoreSize store_size(std::string const& store_file) {
 
 MetricFamilies load_metrics(ServiceLoad const& load) {
     MetricFamilies all;
-    add_guests(load, all);
+    add_guests(load.guests, all);
     add_store(load.store, all);
     add_process(all);
     return all;

@@ -7,9 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "service/guest/plane.hpp"
+#include "service/guest/messages.hpp"
 #include "service/metrics/families.hpp"
-#include "vfmgr/proof/host/responder.hpp"
 
 namespace vfmgr {
 
@@ -21,8 +20,7 @@ struct StoreSize {
 [[nodiscard]] StoreSize store_size(std::string const& store_file);
 
 struct ServiceLoad {
-    GuestPlaneLoad guests;
-    verify::ResponderLoad responder;
+    std::optional<guestd::Load> guests;  // absent: vfmgr-guestd does not answer
     StoreSize store;
 };
 // Also of this process, by the names that Prometheus' client libraries give them.

@@ -6,11 +6,11 @@
 
 #include "service/auth/token_uses.hpp"
 #include "service/event_streams.hpp"
+#include "service/guest/link.hpp"
 #include "service/host_checks.hpp"
 #include "service/metrics/counted.hpp"
 #include "service/metrics/load.hpp"
 #include "service/routes/router.hpp"
-#include "vfmgr/proof/interop/interop_responder.hpp"
 
 namespace vfmgr {
 
@@ -33,7 +33,7 @@ struct Measured {
 [[nodiscard]] std::vector<Route> desired_routes();
 [[nodiscard]] std::vector<Route> vm_routes();
 [[nodiscard]] std::vector<Route> attachment_routes(Engine& engine);
-[[nodiscard]] std::vector<Route> interop_routes(interop::InteropResponder& responder);
+[[nodiscard]] std::vector<Route> interop_routes(guestd::Link& guests);
 [[nodiscard]] std::vector<Route> rdma_link_routes(Engine const& engine);
 [[nodiscard]] std::vector<Route> operation_routes(Engine& engine);
 [[nodiscard]] std::vector<Route> event_routes(EventStreams const& streams);

@@ -12,7 +12,7 @@
 namespace vfmgr {
 namespace {
 
-enum class Libvirt { down, up };
+enum class Service { down, up };
 
 }  // namespace
 
@@ -156,7 +156,7 @@ void fields(F& f, V& changed) {
 
 struct Happening {
     std::optional<std::string> start_vm, stop_vm, refuse_step;
-    std::optional<Libvirt> libvirt;
+    std::optional<Service> libvirt, guestd;
     std::optional<Holding> hold, release;
     std::optional<Hanging> stuck;
     std::optional<Counted> traffic;
@@ -175,6 +175,7 @@ void fields(F& f, V& happening) {
     f.maybe("stop_vm", happening.stop_vm);
     f.maybe("refuse_step", happening.refuse_step);
     f.maybe("libvirt", happening.libvirt);
+    f.maybe("guestd", happening.guestd);
     f.maybe("hold", happening.hold);
     f.maybe("release", happening.release);
     f.maybe("stuck", happening.stuck);
@@ -278,7 +279,11 @@ Result<void> FakeHost::happen(std::string_view line) {
     if (what.put_in)
         put_in(kernel_, kernel_.models.at(what.put_in->pf), cards_.at(what.put_in->pf),
                *what.put_in);
-    if (what.libvirt) libvirt_down_ = *what.libvirt == Libvirt::down;
+    if (what.libvirt) libvirt_down_ = *what.libvirt == Service::down;
+    if (what.guestd) {
+        guestd_down_ = *what.guestd == Service::down;
+        if (guestd_down_ && on_guestd_down_) on_guestd_down_();
+    }
     std::lock_guard const lock(mutex_);
     if (what.detach) hypervisor_.detach = *what.detach;
     if (what.peers) peers_ = *what.peers;

@@ -37,6 +37,7 @@ class FakeHost final {
     // Applies one change to the host; the line's only member names it:
     // {"start_vm": UUID} {"stop_vm": UUID} {"hold": {"pci", "pid", "comm"}} {"release": {"pci",
     // "pid"}} {"stuck": {"pf", "why"}} {"unstick": PF} {"libvirt": "down" or "up"}
+    // {"guestd": "down" or "up"}: whether vfmgrd reaches vfmgr-guestd
     // {"detach": "works", "not_done" or "times_out"} {"step_milliseconds": 200}; 0 also lets the
     // steps that wait continue
     // {"take_out": PF} removes its card; {"put_in": {"pf", "to", "total_vfs"}} inserts the card
@@ -48,6 +49,8 @@ class FakeHost final {
 
     [[nodiscard]] Kernel& kernel() { return timed_kernel_; }
     [[nodiscard]] Hypervisor& hypervisor() { return timed_hypervisor_; }
+    [[nodiscard]] bool guestd_down() const { return guestd_down_; }
+    void on_guestd_down(std::function<void()> end) { on_guestd_down_ = std::move(end); }
     // The check of a VM's address before a session opens.
     [[nodiscard]] Result<void> check_peer();
 
@@ -82,9 +85,10 @@ class FakeHost final {
     FakeHypervisor hypervisor_{kernel_};
     TimedKernel timed_kernel_{*this};
     TimedHypervisor timed_hypervisor_{*this};
-    std::atomic<bool> libvirt_down_ = false;
-    std::mutex mutex_;               // guards the members below, and hypervisor_.detach
-    std::condition_variable quick_;  // something happened
+    std::atomic<bool> libvirt_down_ = false, guestd_down_ = false;
+    std::function<void()> on_guestd_down_;  // set before anything happens
+    std::mutex mutex_;                      // guards the members below, and hypervisor_.detach
+    std::condition_variable quick_;         // something happened
     std::chrono::milliseconds step_time_{0};
     std::string refused_step_;
     Peers peers_ = Peers::right;

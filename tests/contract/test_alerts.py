@@ -96,6 +96,14 @@ def test_what_does_not_answer(daemon, tmp_path):
     until(lambda: metric(daemon, "vfmgr_libvirt_up") == 0, "libvirt is still there")
     now = scraped(daemon)
     assert judged(tmp_path, now, now, [{"alertname": "VfmgrLibvirtDown"}]) == ""
+    daemon.happen(libvirt="up")
+    until(lambda: metric(daemon, "vfmgr_libvirt_up") == 1, "libvirt is still down")
+    daemon.happen(guestd="down")
+    until(lambda: metric(daemon, "vfmgr_guestd_up") == 0, "vfmgr-guestd is still there")
+    now = scraped(daemon)
+    assert judged(tmp_path, now, now, [{"alertname": "VfmgrGuestdDown"}]) == ""
+    daemon.happen(guestd="up")
+    until(lambda: metric(daemon, "vfmgr_guestd_up") == 1, "vfmgr-guestd is still down")
 
 
 def test_pfs_in_trouble(daemon, tmp_path):

@@ -12,6 +12,7 @@ from live_daemon import BUILD, ROOT
 
 PROGRAMS = {"vfctl": BUILD / "service/vfctl", "vfmgrd": BUILD / "service/vfmgrd",
             "vfmgr-broker": BUILD / "service/vfmgr-broker",
+            "vfmgr-guestd": BUILD / "service/vfmgr-guestd",
             "vf-guest": BUILD / "guest-tools/vf-guest", "tests/run": ROOT / "tests/run",
             "tests/lab/lab": ROOT / "tests/lab/lab"}
 FOLDERS = ("api", "vfmgr", "guest-tools", "service", "tests", "deploy")
@@ -19,6 +20,7 @@ FOLDERS = ("api", "vfmgr", "guest-tools", "service", "tests", "deploy")
 DOCUMENTS = [*(path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"),
              *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))]
 PAGES = {"vfctl": "vfctl.1", "vfmgrd": "vfmgrd.8", "vfmgr-broker": "vfmgr-broker.8",
+         "vfmgr-guestd": "vfmgr-guestd.8",
          "vf-guest": "vf-guest.1"}
 LAB_ROW = re.compile(r"^    tests/lab/lab ([a-z]+)", re.MULTILINE)
 PART_ROW = re.compile(r"^\| ([a-z, ]+) \|", re.MULTILINE)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real vfmgrd, run(), on a host of fakes:
+// The real vfmgrd, run(), with the real vfmgr-guestd, on a host of fakes:
 //
 //   vfmgrd_on_fakes --config vfmgr.toml --host host.json [--guests SOCKET]
 //                   [--responder FOLDER --responder-port PORT]
@@ -10,6 +10,9 @@
 // machine that it runs on it still reads what host/checks shows, and network events. With
 // --responder, another host's responder (vf-guest serve) answers at 127.0.0.1, with its token and
 // certificate in FOLDER. For contract tests and benches.
+#include <sys/socket.h>
+
+#include <array>
 #include <charconv>
 #include <fstream>
 #include <iostream>
@@ -18,6 +21,7 @@
 
 #include "api/types/json.hpp"
 #include "service/attend.hpp"
+#include "service/guest/serve.hpp"
 #include "service/run.hpp"
 #include "tests/contract/fake_host.hpp"
 #include "vfmgr/checks/host/sriov_owners.hpp"
@@ -52,14 +56,33 @@ http::Handler as_guests(http::Handler handler) {
     };
 }
 
-GuestSeam guest_seam(FakeHost& host, std::string const& socket) {
-    GuestSeam guests;
-    guests.check_peer = [&host](verify::SessionPermit const&) { return host.check_peer(); };
-    guests.listen = [socket](http::Server& server, http::Handler handler) -> Result<void> {
-        if (socket.empty()) return {};
-        return server.listen(http::UnixListen{socket}, as_guests(std::move(handler)));
+using Guestd = std::unique_ptr<guestd::Service>;
+
+// The program's vfmgr-guestd. Guests connect to the socket, if it has a name.
+Result<Guestd> start_guestd(FakeHost& host, std::string const& socket, http::Limits const& limits) {
+    VFMGR_TRY(
+        auto service,
+        guestd::Service::start({[&host](verify::SessionPermit const&) { return host.check_peer(); },
+                                {"/proc/self/exe", "--rping"},
+                                system_clock(),
+                                [](std::string const& what) { std::cerr << what << "\n"; },
+                                limits}));
+    if (!socket.empty()) VFMGR_CHECK(service->listen(http::UnixListen{socket}, as_guests));
+    return service;
+}
+
+// Each call connects vfmgrd to it anew, and ends an earlier connection.
+guestd::Link::Connect connect_to(guestd::Service& service, FakeHost const& host) {
+    return [&service, &host]() -> Result<FileDescriptor> {
+        std::array<int, 2> ends{};
+        if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+            return fail(Problem::unavailable, "no socket", "see the cause");
+        FileDescriptor front(ends[1]);
+        service.serve(FileDescriptor(ends[0]));
+        if (host.guestd_down())
+            return fail(Problem::unavailable, "the test stopped vfmgr-guestd", "start it again");
+        return front;
     };
-    return guests;
 }
 
 // Stands for vf-guest serve, on the loopback device.
@@ -141,10 +164,14 @@ int run_on_fakes(std::vector<std::string> const& words) {
             return failed(started.error());
     }
     block_signals();
-    std::thread([] { let_happen(host, bell); }).detach();
     auto const events = HostEvents::start([] { bell.ring(News::host); });
     if (!events) return failed(events.error());
-    HostSeams const seams{host.kernel(), host.hypervisor(), guest_seam(host, named["--guests"]),
+    auto const guests = start_guestd(host, named["--guests"], config->limits);
+    if (!guests) return failed(guests.error());
+    auto const connect = connect_to(**guests, host);
+    host.on_guestd_down([&connect] { static_cast<void>(connect().has_value()); });
+    std::thread([] { let_happen(host, bell); }).detach();
+    HostSeams const seams{host.kernel(), host.hypervisor(), connect,
                           [] { return checks::collect({CheckedMachine::host}); },
                           [] { return checks::collect_owners({}); }};
     auto const served =
@@ -157,7 +184,7 @@ int run_on_fakes(std::vector<std::string> const& words) {
 
 int main(int argc, char** argv) {
     std::vector<std::string> words(argv + 1, argv + argc);
-    // The program that rping's server is started from; see run.cpp.
+    // The program that rping's server is started from.
     if (!words.empty() && words.front() == "--rping")
         return vfmgr::interop::serve_rping({words.begin() + 1, words.end()});
     return vfmgr::fakes::run_on_fakes(words);

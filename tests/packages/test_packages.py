@@ -92,13 +92,17 @@ def test_the_daemons_package_has_its_documents_and_rules(tmp_path):
 def test_the_broker_links_what_it_needs_as_root_and_no_more(tmp_path):
     run("dpkg-deb", "-x", only("vfmgr_*.deb"), tmp_path)
     programs = tmp_path / "usr/libexec/vfmgr"
-    assert {path.name for path in programs.iterdir()} == {"vfmgrd", "vfmgr-broker", "vfmgrd-worker"}
+    assert {path.name for path in programs.iterdir()} == {
+        "vfmgrd", "vfmgr-broker", "vfmgr-guestd", "vfmgrd-worker"}
     needed = {name: set(re.findall(r"NEEDED +(\S+)", run("objdump", "-p", path).decode()))
-              for name in ("vfmgrd", "vfmgr-broker") for path in [programs / name]}
+              for name in ("vfmgrd", "vfmgr-broker", "vfmgr-guestd") for path in [programs / name]}
     front = {"libssl.so.3", "libcrypto.so.3", "libsqlite3.so.0"}
     assert front <= needed["vfmgrd"]
     assert not front & needed["vfmgr-broker"]
     assert "libvirt.so.0" in needed["vfmgr-broker"]
+    # VMs reach neither libvirt nor the store.
+    assert not {"libvirt.so.0", "libsqlite3.so.0"} & needed["vfmgr-guestd"]
+    assert "libvirt.so.0" not in needed["vfmgrd"]
     names = {name: run("strings", programs / name).decode() for name in needed}
     assert "5boost5beast" in names["vfmgrd"] and "5boost5beast" not in names["vfmgr-broker"]
 

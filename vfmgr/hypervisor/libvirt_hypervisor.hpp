@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the VM behind a vsock CID. Pure; any thread.
+// The hypervisor seam by libvirt. Any thread.
 #pragma once
 
 #include <chrono>
@@ -22,22 +22,9 @@
 
 namespace vfmgr {
 
-// Includes the start id: CIDs are reused at once when a VM stops (LIBVIRT.md#vsock-cids).
-struct VmIdentity {
-    std::string uuid;
-    std::string name;
-    std::int32_t start_id = 0;
-    bool operator==(VmIdentity const&) const = default;
-};
-
-// The running VM with this CID; an error when there is none, or more than one.
-[[nodiscard]] Result<VmIdentity> vm_with_cid(HypervisorView const& view, std::uint32_t cid);
-
 // Makes one observation for all callers that came before it began: when a host is repaired, eight
-// PFs need one at once. A caller
-// that comes during an observation waits for the next one, since what it is about to do depends on
-// what has happened until then. Any thread.
-
+// PFs need one at once. A caller that comes during an observation waits for the next one, since
+// what it is about to do depends on what has happened until then. Any thread.
 class SharedObservation {
   public:
     using Observe = std::function<Result<HypervisorView>()>;

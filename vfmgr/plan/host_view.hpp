@@ -84,6 +84,8 @@ struct HostView {
                                                   InterfaceId const& interface);
 // Finds by UUID, then by name. Names are unique in libvirt.
 [[nodiscard]] VmInfo const* find_vm(HostView const& view, std::string_view name_or_uuid);
+// The running VM with this CID; an error when there is none, or more than one.
+[[nodiscard]] Result<VmIdentity> vm_with_cid(HypervisorView const& view, std::uint32_t cid);
 // True when the attachment's device, or that VF under any name, is present.
 [[nodiscard]] bool has_hostdev(std::vector<VmHostdev> const& hostdevs, std::string const& alias,
                                PciAddress const& pci);

@@ -46,6 +46,14 @@ struct ResponderLimits {
     double echo_share = 0.25;
 };
 
+struct ResponderLoad {
+    std::size_t sessions = 0;
+    std::size_t sessions_max = 0;
+    std::size_t streams = 0;
+    std::size_t waiting = 0;  // sessions and streams that wait for their turn
+    bool operator==(ResponderLoad const&) const = default;
+};
+
 // The immediate data of RDMA_WRITE_WITH_IMM.
 inline constexpr std::uint32_t notify_write_mr = 1;
 // Epochs keep the streams of one key apart.

@@ -20,7 +20,7 @@ firmware = false
 """
 AS_FRONT = "setpriv --reuid vfmgrd --regid vfmgrd --clear-groups python3"
 UNITS = {"vfmgrd.service": "front", "vfmgr-restore.service": "front",
-         "vfmgr-broker.service": "broker"}
+         "vfmgr-guestd.service": "front", "vfmgr-broker.service": "broker"}
 DENIALS_MIN = 12
 REQUESTS_MAX, FRONTS_MAX = 64, 4
 
@@ -211,4 +211,5 @@ def inside(lab, unit, kind, pf):
         return lab.host.run(f"journalctl -q -o cat -u {unit} --since @{mark} | grep ': '").lines()
     finally:
         lab.host.run(f"rm {drop_in}; systemctl daemon-reload; systemctl start "
-                     f"vfmgr-broker.socket vfmgrd.socket vfmgrd.service", timeout=180)
+                     f"vfmgr-broker.socket vfmgr-guestd.socket vfmgrd.socket "
+                     "vfmgrd.service", timeout=180)

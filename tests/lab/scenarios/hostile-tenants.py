@@ -41,11 +41,11 @@ class Tenants:
             self.attachments[name] = self.product.attach(name, network="train", verify="required",
                                                   verify_profile="quick")
         send(self.vms[GREEDY], program, PROGRAM)
-        self.restarts = self.daemon("NRestarts")
+        self.restarts = self.started_again()
         self.slowest = {}
 
-    def daemon(self, what):
-        return self.lab.host.run(f"systemctl show -P {what} vfmgrd").stdout.strip()
+    def started_again(self):
+        return self.lab.host.run("systemctl show -P NRestarts vfmgrd vfmgr-guestd").stdout.split()
 
     def alone(self):
         self.lab.step("each honest VM verifies while nobody else does")
@@ -79,15 +79,16 @@ class Tenants:
         """The power is cut in the middle of a session: nothing of it stays on the host."""
         self.lab.step("a VM dies in the middle of its session")
         self.vms[DEAD].run("(vf-guest verify --profile deep </dev/null >/dev/null 2>&1 &)")
-        self.lab.host.wait_for("vfmgrd has queue pairs for it", lambda: self.pairs() > 0, 60)
+        self.lab.host.wait_for("vfmgr-guestd has queue pairs for it", lambda: self.pairs() > 0, 60)
         self.lab.host.run(f"virsh -q destroy {DEAD}")
-        self.lab.host.wait_for("vfmgrd has none of them", lambda: self.pairs() == 0, CUT_SECONDS)
+        self.lab.host.wait_for("vfmgr-guestd has none of them", lambda: self.pairs() == 0,
+                               CUT_SECONDS)
         self.lab.count("cut with its VM")
 
     def pairs(self):
-        """Returns the number of vfmgrd's queue pairs, as the kernel counts them."""
+        """Returns the number of vfmgr-guestd's queue pairs, as the kernel counts them."""
         shown = self.lab.host.run("rdma -j resource show qp").json()
-        return sum(one.get("comm") == "vfmgrd" for one in shown)
+        return sum(one.get("comm") == "vfmgr-guestd" for one in shown)
 
     def flood(self):
         self.lab.step(f"a greedy VM floods the guest plane for {FLOOD_SECONDS} s")
@@ -105,7 +106,8 @@ class Tenants:
         self.lab.check(done.get("requests answered 500", 0) == 0, f"the host failed: {done}")
 
     def unharmed(self):
-        self.lab.check_equal(self.daemon("NRestarts"), self.restarts, "vfmgrd's restarts")
+        self.lab.check_equal(self.started_again(), self.restarts,
+                             "restarts of vfmgrd and vfmgr-guestd")
         shown = ", ".join(f"{count} {seconds:.1f} s" for count, seconds in self.slowest.items())
         self.lab.step(f"slowest verifications: {shown}")
 

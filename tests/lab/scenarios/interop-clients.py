@@ -95,7 +95,7 @@ class Clients:
         self.lab.check_equal(answer.body["rping"], "", "why rping is not served")
 
     def idle(self):
-        """Returns what vfmgrd holds without clients; it notices an ended pingpong some s later."""
+        """Returns what vfmgr-guestd holds without clients, once it has noticed that they ended."""
         def settled():
             now = self.resources()
             return now if not self.still or all(
@@ -129,7 +129,7 @@ class Clients:
         most = 0
         while self.vm.run("cat /run/many.status", check=False).status != 0:
             shown = self.lab.host.run("rdma -j resource show qp").json()
-            most = max(most, sum(one.get("comm") == "vfmgrd" for one in shown))
+            most = max(most, sum(one.get("comm") == "vfmgr-guestd" for one in shown))
         self.lab.step(f"{4 * PAIRS_MAX} queue pairs wanted, {most} seen at once")
         status = self.vm.run("cat /run/many.status").stdout.strip()
         self.lab.check(status != "0", f"{4 * PAIRS_MAX} queue pairs were all served")
@@ -198,8 +198,8 @@ class Clients:
         self.lab.count("honest meanwhile", len(good))
 
     def resources(self):
-        """Returns vfmgrd's objects, as the kernel counts them."""
-        pid = self.lab.host.run("systemctl show -P MainPID vfmgrd").stdout.strip()
+        """Returns vfmgr-guestd's objects, as the kernel counts them."""
+        pid = self.lab.host.run("systemctl show -P MainPID vfmgr-guestd").stdout.strip()
         memory = int(re.search(r"VmRSS:\s+(\d+)",
                                self.lab.host.read(f"/proc/{pid}/status")).group(1))
         descriptors = int(self.lab.host.run(f"ls /proc/{pid}/fd | wc -l").stdout)

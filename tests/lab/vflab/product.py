@@ -15,7 +15,7 @@ STATE = "/var/lib/vfmgr"
 STORE = f"{STATE}/vfmgr.db"
 SERVICES = "vfmgrd.socket vfmgrd.service"
 BROKER = "vfmgr-broker.socket vfmgr-broker.service"
-STOP = "systemctl stop vfmgrd.service vfmgr-broker.service"
+STOP = "systemctl stop vfmgrd.service vfmgr-broker.service vfmgr-guestd.service"
 
 
 class Refused(AssertionError):

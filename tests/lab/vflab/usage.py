@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The resources that the processes of units use, as the kernel counts them."""
 
-VFMGR = ("vfmgrd", "vfmgr-broker")
+VFMGR = ("vfmgrd", "vfmgr-broker", "vfmgr-guestd")
 GROUP = "/sys/fs/cgroup/system.slice/{unit}.service"
 PSS = """for pid in $(cat {procs}); do
   awk -v pid=$pid '/^Rss:/ {{rss = $2}} /^Pss:/ {{pss = $2}}

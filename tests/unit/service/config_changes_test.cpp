@@ -16,7 +16,6 @@ Config other() {
     config.rules.libvirt_uri = "qemu:///session";
     config.unix_socket = {"/run/x", "ops"};
     config.tls = {true, "::", 443, "/c", "/k", "/ca", "/crl"};
-    config.guest_plane_vsock_port = 9;
     config.roles = {{{"ops", Role::admin}}, {{1000, Role::viewer}}, {{"a", Role::operator_}}};
     config.rules.trusted_netdevs = {"bond0", "eno1"};
     config.rules.bounds = {{.vlans = {{{0, 0}, {100, 199}}}, .trust = false},
@@ -47,12 +46,12 @@ TEST(ConfigChanges, AreFoundInEveryKey) {
     EXPECT_THAT(
         keys(changes_between({}, other())),
         ElementsAre("bounds.addresses", "bounds.pfs.0000:01:00.0", "bounds.pfs.default",
-                    "guest_plane.vsock_port", "libvirt_uri", "limits.answer_seconds_max",
-                    "limits.body_bytes_max", "limits.changes_burst", "limits.changes_per_second",
-                    "limits.connections_max", "limits.connections_per_peer_max",
-                    "limits.event_backlog_max", "limits.event_streams_max",
-                    "limits.event_streams_per_peer_max", "limits.first_request_seconds_max",
-                    "limits.header_bytes_max", "limits.idle_seconds_max", "limits.read_seconds_max",
+                    "libvirt_uri", "limits.answer_seconds_max", "limits.body_bytes_max",
+                    "limits.changes_burst", "limits.changes_per_second", "limits.connections_max",
+                    "limits.connections_per_peer_max", "limits.event_backlog_max",
+                    "limits.event_streams_max", "limits.event_streams_per_peer_max",
+                    "limits.first_request_seconds_max", "limits.header_bytes_max",
+                    "limits.idle_seconds_max", "limits.read_seconds_max",
                     "limits.strangers_per_peer_max", "listen.tls.address",
                     "listen.tls.certificate_file", "listen.tls.enabled", "listen.tls.key_file",
                     "listen.tls.port", "listen.unix.group", "listen.unix.path",
@@ -82,9 +81,9 @@ TEST(ConfigChanges, WhatARunningDaemonTakesIsToldApart) {
     auto const taken = applicable({}, other());
     EXPECT_THAT(keys(changes_between(taken, other())),
                 ElementsAre("bounds.addresses", "bounds.pfs.0000:01:00.0", "bounds.pfs.default",
-                            "guest_plane.vsock_port", "libvirt_uri", "listen.tls.address",
-                            "listen.tls.enabled", "listen.tls.port", "listen.unix.group",
-                            "listen.unix.path", "rdma_links.trusted_netdevs", "state_dir"));
+                            "libvirt_uri", "listen.tls.address", "listen.tls.enabled",
+                            "listen.tls.port", "listen.unix.group", "listen.unix.path",
+                            "rdma_links.trusted_netdevs", "state_dir"));
     EXPECT_EQ(taken.roles, other().roles);
     EXPECT_EQ(taken.changes, other().changes);
     EXPECT_EQ(taken.tls.client_ca_file, "/ca");

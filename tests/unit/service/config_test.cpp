@@ -47,7 +47,6 @@ TEST_F(ConfigTest, NoFilesAtAllAreTheDefaults) {
     EXPECT_FALSE(config->tls.enabled);
     EXPECT_EQ(config->tls.address, "127.0.0.1");
     EXPECT_EQ(config->tls.port, 8470);
-    EXPECT_EQ(config->guest_plane_vsock_port, 8471u);
     EXPECT_THAT(config->roles.groups, ElementsAre(Pair("vfmgr", Role::operator_)));
     EXPECT_THAT(config->roles.uids, IsEmpty());
     EXPECT_THAT(config->rules.trusted_netdevs, IsEmpty()) << "nobody is trusted unasked";
@@ -139,7 +138,7 @@ client_crl_file = "/etc/crl.pem"
 "spiffe://fleet/a" = "operator"
 b = "viewer"
 [guest_plane]
-vsock_port = 9000
+vsock_port = 8471
 [roles.groups]
 ops = "admin"
 watch = "viewer"
@@ -169,7 +168,6 @@ changes_per_second = 4
                                         "/etc/crl.pem"}));
     EXPECT_THAT(config->roles.clients,
                 ElementsAre(Pair("b", Role::viewer), Pair("spiffe://fleet/a", Role::operator_)));
-    EXPECT_EQ(config->guest_plane_vsock_port, 9000u);
     EXPECT_THAT(config->roles.groups,
                 ElementsAre(Pair("ops", Role::admin), Pair("vfmgr", Role::operator_),
                             Pair("watch", Role::viewer)));
@@ -304,21 +302,22 @@ TEST_F(ConfigTest, EveryFaultIsReported) {
     std::map<std::string, std::string> found;
     for (auto const& violation : error.violations)
         found[std::filesystem::path(violation.pointer).filename()] += violation.detail + ";";
-    EXPECT_EQ(
-        found,
-        (std::map<std::string, std::string>{
-            {"vfmgr.toml:1", "state_dir must be a path that begins with /;"},
-            {"vfmgr.toml:2", "libvirt_uri must be a string;"},
-            {"vfmgr.toml:4", "listen.tls.enabled must be true or false;"},
-            {"vfmgr.toml:5", "listen.tls.address must be an IP address such as \"0.0.0.0\";"},
-            {"vfmgr.toml:6", "listen.tls.port must be a whole number from 1 to 65535;"},
-            {"a.toml:2", "guest_plane.vsock_port must be a whole number from 1 to 4294967294;"},
-            {"a.toml:4", "roles.groups.ops must be one of viewer, operator, admin, none;"},
-            {"a.toml:6", "roles.uids.bob must be named by a uid;"},
-            {"a.toml:7", "roles.uids.-1 must be named by a uid;"},
-            {"a.toml:8", "roles.uids.4294967296 must be named by a uid;"},
-            {"a.toml:10", "limits.read_seconds_max must be a whole number from 1 to 3600;"},
-            {"a.toml:12", "listen.unix must be a table;"}}));
+    EXPECT_EQ(found,
+              (std::map<std::string, std::string>{
+                  {"vfmgr.toml:1", "state_dir must be a path that begins with /;"},
+                  {"vfmgr.toml:2", "libvirt_uri must be a string;"},
+                  {"vfmgr.toml:4", "listen.tls.enabled must be true or false;"},
+                  {"vfmgr.toml:5", "listen.tls.address must be an IP address such as \"0.0.0.0\";"},
+                  {"vfmgr.toml:6", "listen.tls.port must be a whole number from 1 to 65535;"},
+                  {"a.toml:2",
+                   "guest_plane.vsock_port is not read any more: set ListenStream= of "
+                   "vfmgr-guestd.socket (vfmgr-guestd(8));"},
+                  {"a.toml:4", "roles.groups.ops must be one of viewer, operator, admin, none;"},
+                  {"a.toml:6", "roles.uids.bob must be named by a uid;"},
+                  {"a.toml:7", "roles.uids.-1 must be named by a uid;"},
+                  {"a.toml:8", "roles.uids.4294967296 must be named by a uid;"},
+                  {"a.toml:10", "limits.read_seconds_max must be a whole number from 1 to 3600;"},
+                  {"a.toml:12", "listen.unix must be a table;"}}));
 }
 
 TEST_F(ConfigTest, ASyntaxErrorNamesFileAndLine) {

@@ -42,9 +42,13 @@ TEST(Unit, LeavesVfmgrdNoPrivilege) {
         EXPECT_EQ(unit(name).at("User"), "vfmgrd");
         EXPECT_EQ(unit(name).at("CapabilityBoundingSet"), "");
     }
+    EXPECT_EQ(unit("vfmgr-guestd.service").at("User"), "vfmgr-guestd");
+    EXPECT_EQ(unit("vfmgr-guestd.service").at("CapabilityBoundingSet"), "");
     EXPECT_FALSE(unit("vfmgr-broker.service").contains("User"));
-    EXPECT_EQ(unit("vfmgr-broker.socket").at("SocketUser"), "vfmgrd");
-    EXPECT_EQ(unit("vfmgr-broker.socket").at("SocketMode"), "0600");
+    for (auto const* const name : {"vfmgr-broker.socket", "vfmgr-guestd.socket"}) {
+        EXPECT_EQ(unit(name).at("SocketUser"), "vfmgrd");
+        EXPECT_EQ(unit(name).at("SocketMode"), "0600");
+    }
 }
 
 TEST(Unit, ReloadsByTheSignalThatVfmgrdTakes) {

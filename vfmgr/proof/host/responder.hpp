@@ -16,13 +16,6 @@
 
 namespace vfmgr::verify {
 
-struct ResponderLoad {
-    std::size_t sessions = 0;
-    std::size_t sessions_max = 0;
-    std::size_t streams = 0;
-    std::size_t waiting = 0;  // sessions and streams that wait for their turn
-};
-
 class Responder {
   public:
     // Called when a session opens: checks that packets from the host to the permit's address reach

@@ -8,6 +8,7 @@
 
 #include <thread>
 
+#include "api/os/socket_address.hpp"
 #include "tests/unit/api/http/harness.hpp"
 
 namespace vfmgr::http {
@@ -27,6 +28,15 @@ bool vsock_loopback() {
     return ::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
 }
 
+// As systemd hands it to vfmgr-guestd.
+InheritedListen listening(SourcePort source = SourcePort::any) {
+    FileDescriptor fd(::socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    auto const address = SocketAddress::of_vsock(VMADDR_CID_ANY, port);
+    EXPECT_EQ(::bind(fd.get(), address.get(), address.length), 0);
+    EXPECT_EQ(::listen(fd.get(), SOMAXCONN), 0);
+    return {fd.release(), source};
+}
+
 class Vsock : public ::testing::Test {
   protected:
     void SetUp() override {
@@ -40,7 +50,7 @@ TEST_F(Vsock, TellsCidAndPortAndCutsACid) {
     std::vector<Respond> kept;
     Counter parked;
     Server server{Limits{}};
-    ASSERT_TRUE(server.listen(VsockListen{port}, [&](Request request, Respond respond) {
+    ASSERT_TRUE(server.listen(listening(), [&](Request request, Respond respond) {
         std::lock_guard const lock(mutex);
         seen.push_back(request.peer);
         if (request.path != "/keep") return echo(std::move(request), std::move(respond));
@@ -78,7 +88,7 @@ TEST_F(Vsock, TellsCidAndPortAndCutsACid) {
 TEST_F(Vsock, UnprivilegedPortsTakeNoPlaces) {
     if (::geteuid() != 0) GTEST_SKIP() << "privileged ports are root's";
     Server server{Limits{.connections_max = 2, .connections_per_peer_max = 2}};
-    ASSERT_TRUE(server.listen(VsockListen{port, SourcePort::privileged}, echo));
+    ASSERT_TRUE(server.listen(listening(SourcePort::privileged), echo));
     server.start();
     Client const nobody(VsockTarget{.cid = VMADDR_CID_LOCAL, .port = port});
     for (int i = 0; i < 4; ++i) {
@@ -96,7 +106,7 @@ TEST_F(Vsock, QuickRequestsFromPrivilegedPortsAreAllAnswered) {
     if (::geteuid() != 0) GTEST_SKIP() << "privileged ports are root's";
     constexpr int requests = 300;
     Server server{Limits{}};
-    ASSERT_TRUE(server.listen(VsockListen{port}, echo));
+    ASSERT_TRUE(server.listen(listening(), echo));
     server.start();
     auto const ask_often = [] {
         Client const client(VsockTarget{VMADDR_CID_LOCAL, port, SourcePort::privileged});
@@ -116,7 +126,7 @@ TEST_F(Vsock, AWaitingPeerThatLeavesGivesItsPlaceBack) {
     std::vector<Respond> kept;
     Counter parked;
     Server server{Limits{.connections_per_peer_max = 1}};
-    ASSERT_TRUE(server.listen(VsockListen{port}, [&](Request request, Respond respond) {
+    ASSERT_TRUE(server.listen(listening(), [&](Request request, Respond respond) {
         if (request.path != "/keep") return echo(std::move(request), std::move(respond));
         std::lock_guard const lock(mutex);
         kept.push_back(std::move(respond));

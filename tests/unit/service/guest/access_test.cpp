@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/guest/access.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 namespace vfmgr {
 namespace {
@@ -92,10 +92,16 @@ Snapshot with_run(std::optional<RemoteEnd> remote, std::vector<HostInterface> in
     host->kernel.pfs[pf].interfaces = std::move(interfaces);
     VmInfo vm;
     vm.uuid = "u1";
+    vm.name = "one";
     vm.start_id = 7;
+    vm.vsock_cid = 3;
     host->hypervisor.vms["u1"] = vm;
     vm.uuid = "u2";
+    vm.vsock_cid = 4;
     host->hypervisor.vms["u2"] = vm;
+    vm.uuid = "u3";
+    vm.start_id.reset();
+    host->hypervisor.vms["u3"] = vm;
     auto runs = std::make_shared<std::map<std::string, PendingRun>>();
     (*runs)["a1"] = {"r1", "n1", {}, {}, Profile::quick, std::move(remote)};
     return {host, desired, runs, nullptr};
@@ -117,37 +123,43 @@ RemoteEnd second_machine() {
     return remote;
 }
 
-VmIdentity const u1{"u1", "one", 7};
-VmIdentity const u2{"u2", "two", 7};
+GuestAccess access_of(std::string const& uuid, Snapshot const& now) {
+    return guest_vms(now).at(uuid).access;
+}
 
-TEST(GuestAccess, EndsWithTheLifeOfTheVm) {
+TEST(GuestVms, AreThoseThatRunAndCanConnect) {
     auto now = with_run({}, {interface_of_train()});
-    EXPECT_TRUE(guest_access(now, u1, 8472));
-    auto const next = guest_access(now, {"u1", "one", 8}, 8472);
-    ASSERT_FALSE(next);
-    EXPECT_EQ(next.error().problem, Problem::not_found);
+    auto const all = guest_vms(now);
+    EXPECT_EQ(all.at("u1").vm, (VmIdentity{"u1", "one", 7}));
+    EXPECT_EQ(all.at("u1").cid, 3u);
+    EXPECT_EQ(all.size(), 2u) << "u3 is off";
     auto host = std::make_shared<HostView>(*now.host);
     host->hypervisor.vms.erase("u1");
     now.host = host;
-    EXPECT_FALSE(guest_access(now, u1, 8472));
-    // Whether it runs is unknown.
-    host->hypervisor.stale = true;
-    EXPECT_TRUE(guest_access(now, u1, 8472));
+    EXPECT_FALSE(guest_vms(now).contains("u1"));
+}
+
+TEST(GuestVms, HaveAPermitForInteropClientsWhereTheHostIsInTheNetwork) {
+    auto const now = with_run({}, {interface_of_train()});
+    EXPECT_THAT(access_of("u1", now).interop,
+                testing::ElementsAre(interop_permit(now, "a1").value()));
+    EXPECT_TRUE(access_of("u1", with_run({}, {})).interop.empty());
+    EXPECT_TRUE(access_of("u2", now).interop.empty());
 }
 
 TEST(GuestAccess, ARunOfThisHostNamesThisHost) {
-    auto const access = guest_access(with_run({}, {interface_of_train()}), u1, 8472).value();
+    auto const access = access_of("u1", with_run({}, {interface_of_train()}));
     EXPECT_EQ(to_string(access.attachments.at(0).responder), "192.168.100.3");
     EXPECT_EQ(access.permits.at(0).host_netdev, "enp1s0.100");
     EXPECT_EQ(access.permits.at(0).path, TestPath::internal_switch);
     EXPECT_EQ(access.attachments.at(0).dscp, 26);
     EXPECT_EQ(access.permits.at(0).dscp, 26);
     EXPECT_TRUE(access.remotes.empty());
-    EXPECT_TRUE(guest_access(with_run({}, {}), u1, 8472)->permits.empty()) << "no interface";
+    EXPECT_TRUE(access_of("u1", with_run({}, {})).permits.empty()) << "no interface";
 }
 
 TEST(GuestAccess, ARunOfAnotherHostNamesThatHost) {
-    auto const access = guest_access(with_run(second_machine(), {}), u1, 8472).value();
+    auto const access = access_of("u1", with_run(second_machine(), {}));
     auto const& attachment = access.attachments.at(0);
     EXPECT_EQ(to_string(attachment.responder), "192.168.100.200");
     EXPECT_EQ(attachment.echo_port, 9000);
@@ -155,7 +167,7 @@ TEST(GuestAccess, ARunOfAnotherHostNamesThatHost) {
     EXPECT_EQ(access.permits.at(0).path, TestPath::wire);
     EXPECT_EQ(access.permits.at(0).dscp, 26) << "its responder sends so, too";
     EXPECT_EQ(access.remotes.at("r1"), second_machine().target);
-    EXPECT_TRUE(guest_access(with_run(second_machine(), {}), u2, 8472)->remotes.empty());
+    EXPECT_TRUE(access_of("u2", with_run(second_machine(), {})).remotes.empty());
 }
 
 }  // namespace

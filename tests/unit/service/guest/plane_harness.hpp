@@ -31,8 +31,9 @@ struct Daemon {
     std::map<std::string, GuestAccess> access;  // by UUID
     std::vector<Verification> verdicts;
     std::vector<RunTicket> tickets;
-    std::string throwing;  // UUID of the VM for which access() has a bug
-    std::string slow;      // UUID of the VM for which it blocks until this is changed
+    std::vector<std::string> waits;  // names of VMs that began to wait
+    std::string throwing;            // UUID of the VM for which access() has a bug
+    std::string slow;                // UUID of the VM for which it blocks until this is changed
     std::condition_variable quick;
     std::size_t confirmed = 0;
 };
@@ -134,9 +135,17 @@ struct Plane : testing::Test {
             std::lock_guard const lock(daemon.mutex);
             daemon.verdicts.push_back(verification);
         };
+        hooks.waits = [this](VmIdentity const& vm) {
+            std::lock_guard const lock(daemon.mutex);
+            daemon.waits.push_back(vm.name);
+        };
         plane = std::make_unique<GuestPlane>(hooks, *responder, *clock, limits);
     }
 
+    std::vector<std::string> waits() {
+        std::lock_guard const lock(daemon.mutex);
+        return daemon.waits;
+    }
     std::future<http::Response> send(http::Request request) {
         // As vf-guest does.
         request.headers.emplace("prefer", "respond-async");

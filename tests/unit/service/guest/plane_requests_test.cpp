@@ -124,20 +124,20 @@ TEST_F(Plane, WhatAStoppedVmAskedIsNotDone) {
     EXPECT_EQ(daemon.tickets.size(), limits.jobs.at_work_each_max);
 }
 
-TEST_F(Plane, AGuestThatWaitsIsThereUntilItAsksNoMore) {
-    FakeClock still;
-    clock = &still;
-    start();
+TEST_F(Plane, AGuestThatWaitsIsReportedAndAgainOnRequest) {
     ask("GET", "/guest/v1/config");
-    EXPECT_FALSE(plane->guest_waits("uuid-a")) << "it asked once, and went";
-    ask("GET", "/guest/v1/config", {}, http::VsockPeer{cid_a, 700}, {{"wait", "60"}});
-    EXPECT_TRUE(plane->guest_waits("uuid-a"));
-    EXPECT_FALSE(plane->guest_waits("uuid-b"));
-    still.advance(seconds(limits.wait_seconds_max + 29));
-    EXPECT_TRUE(plane->guest_waits("uuid-a"));
-    still.advance(seconds(1));
-    EXPECT_FALSE(plane->guest_waits("uuid-a"));
-    plane.reset();  // before its clock
+    EXPECT_TRUE(waits().empty()) << "it asked once, and went";
+    auto const revision = std::to_string(config().revision);
+    auto const poll = send({"GET",
+                            "/guest/v1/config",
+                            {{"wait", "30"}, {"revision", revision}},
+                            {},
+                            {},
+                            http::VsockPeer{cid_a, 700}});
+    EXPECT_EQ(poll.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+    EXPECT_THAT(waits(), testing::ElementsAre("a"));
+    plane->repeat_waits();
+    EXPECT_THAT(waits(), testing::ElementsAre("a", "a"));
 }
 
 TEST_F(Plane, SessionsAreRarer) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vfmgr/hypervisor/libvirt_hypervisor.hpp"
+#include "vfmgr/plan/host_view.hpp"
 
 #include <gtest/gtest.h>
 
