@@ -46,7 +46,7 @@ def test_operations_are_counted_when_they_have_ended(daemon):
     assert value(after, spans + "_count", kind="attach", span="step") == 1
     spent = value(after, spans + "_sum", kind="attach", span="step")
     assert spent == pytest.approx(steps, abs=1e-6)
-    assert value(after, "vfmgr_build_info", version="0.1.0") == 1
+    assert value(after, "vfmgr_build_info", version="0.2.0") == 1
     kinds = [span["step"] for span in ended["spans"] if span["kind"] == "step"]
     for kind, number in Counter(kinds).items():
         assert value(after, "vfmgr_step_duration_seconds_count", step=kind, undo="false") >= number

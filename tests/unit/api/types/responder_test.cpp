@@ -11,7 +11,7 @@ using test::Refused;
 
 constexpr char const* target = R"({"host": "10.99.0.2", "fingerprint":
     "6f1c6f1c6f1c6f1c6f1c6f1c6f1c6f1c6f1c6f1c6f1c6f1c6f1c6f1c6f1c6f1c", "token": "vfr_1"})";
-constexpr char const* responder = R"({"version": "0.1.0", "address": "192.168.100.200",
+constexpr char const* responder = R"({"version": "0.2.0", "address": "192.168.100.200",
     "echo_port": 8472, "mac": null, "mtu": 9000, "rdma_device": "rxe0"})";
 constexpr char const* opening = R"({"permit": {"attachment": "a1", "run": "r", "nonce": "n",
     "vf_mac": "52:54:00:11:22:33", "peer_address": "192.168.100.10", "mtu": 9000, "rdma": "rxe",

@@ -32,7 +32,7 @@ TEST(Documents, DescribeTheApi) {
     EXPECT_EQ(document["openapi"], "3.1.0");
     EXPECT_TRUE(document["paths"].contains("/v1/openapi.json"));
     EXPECT_EQ(document["components"]["schemas"]["About"]["additionalProperties"], false);
-    EXPECT_EQ(document["info"]["version"], "0.1.0") << "text, though it looks like a number";
+    EXPECT_EQ(document["info"]["version"], "0.2.0") << "text, though it looks like a number";
     EXPECT_EQ(answer.headers.at("ETag").size(), 18U);
     EXPECT_EQ(answer.headers.at("Cache-Control"), "no-cache");
 }

@@ -19,7 +19,7 @@ ResponderTarget far_target() {
 
 ResponderInfo far_info(char const* address = "192.168.100.200") {
     ResponderInfo info;
-    info.version = "0.1.0";
+    info.version = "0.2.0";
     info.address = IpAddress::parse(address).value();
     info.echo_port = 8472;
     info.mac = MacAddress::parse("52:54:00:c0:00:02").value();

@@ -21,7 +21,7 @@ struct ServedResponder {
         limits.echo_port = static_cast<std::uint16_t>(28000 + ::getpid() % 4000);
         responder = verify::Responder::start(limits, std::move(check_peer)).value();
         credentials = serve::credentials_in(folder.file("state"), {}, "127.0.0.1").value();
-        info = {"0.1.0",
+        info = {"0.2.0",
                 *IpAddress::parse("127.0.0.1"),
                 limits.echo_port,
                 MacAddress{{2, 0, 0, 1}},
