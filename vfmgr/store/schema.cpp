@@ -233,9 +233,14 @@ CREATE TABLE run_times (
 CREATE INDEX run_times_by_vm ON run_times (vm, ended_ms);
 )sql";
 
-constexpr std::array migrations{
-    version_1, version_2,  version_3,  version_4,  version_5,  version_6,  version_7,  version_8,
-    version_9, version_10, version_11, version_12, version_13, version_14, version_15, version_16};
+// No table changes, but what a vfmgrd may do with this host: one that changes VFs without the
+// broker, which remembers who had each VF last, must not open this store.
+constexpr char const* version_17 = "";
+
+constexpr std::array migrations{version_1,  version_2,  version_3,  version_4,  version_5,
+                                version_6,  version_7,  version_8,  version_9,  version_10,
+                                version_11, version_12, version_13, version_14, version_15,
+                                version_16, version_17};
 constexpr int newest = static_cast<int>(migrations.size());
 constexpr int application_id = 0x76666d67;  // "vfmg"
 

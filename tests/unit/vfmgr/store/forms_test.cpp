@@ -31,7 +31,7 @@ TEST_F(FormsTest, EachIsKept) {
     static_cast<void>(open());
     for (int each = 1; each <= form(); ++each)
         EXPECT_TRUE(exists(forms / fmt::format("form-{}.sql", each))) << each;
-    EXPECT_EQ(form(), 16) << "say so in INSTANTIATE_TEST_SUITE_P";
+    EXPECT_EQ(form(), 17) << "say so in INSTANTIATE_TEST_SUITE_P";
 }
 
 TEST_P(FormsTest, LosesNoSpec) {
@@ -222,11 +222,12 @@ TEST_F(FormsTest, KeepsEarlierAudits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Form, FormsTest,
-                         testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16));
+                         testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
+                                         17));
 
 class LaterFormsTest : public FormsTest {};
 INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest,
-                         testing::Values(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16));
+                         testing::Values(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17));
 
 TEST_P(LaterFormsTest, KeepTokensAndHistory) {
     restore(GetParam());
