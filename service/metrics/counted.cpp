@@ -10,7 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <map>
+#include <mutex>
 #include <string_view>
+#include <utility>
 
 #include "service/routes/router.hpp"
 
@@ -43,84 +46,104 @@ std::string known_method(std::string const& method) {
 
 }  // namespace
 
-Metrics::Metrics()
-    : registry_(std::make_unique<prometheus::Registry>()),
-      operations_(registered(prometheus::BuildHistogram(), "vfmgr_operation_duration_seconds",
-                             "Operations that have ended, from their acceptance to their end.",
-                             *registry_)),
-      spans_(registered(prometheus::BuildHistogram(), "vfmgr_operation_span_seconds",
-                        "What operations spent on each kind of work and wait, in total for each "
-                        "operation.",
-                        *registry_)),
-      steps_(registered(prometheus::BuildHistogram(), "vfmgr_step_duration_seconds",
-                        "Each step of operations that have ended, and each step's undo.",
-                        *registry_)),
-      ended_(registered(prometheus::BuildCounter(), "vfmgr_operations_total",
-                        "Operations that have ended, by kind and how.", *registry_)),
-      events_(registered(prometheus::BuildCounter(), "vfmgr_events_total", "Events, by kind.",
-                         *registry_)),
-      verifications_(registered(prometheus::BuildCounter(), "vfmgr_verifications_total",
-                                "Verifications that have ended, by verdict.", *registry_)),
-      requests_(registered(prometheus::BuildCounter(), "vfmgr_api_requests_total",
-                           "Requests to the API that were answered, by their route.", *registry_)) {
+struct Metrics::Counted {
+    using Histograms = prometheus::Family<prometheus::Histogram>;
+    using Counters = prometheus::Family<prometheus::Counter>;
+
+    Counted();
+
+    prometheus::Registry registry;
+    Histograms& operations;
+    Histograms& spans;
+    Histograms& steps;
+    Counters& ended;
+    Counters& events;
+    Counters& verifications;
+    Counters& requests;
+    // prometheus-cpp looks a series up by all of its labels, and every request would wait for that.
+    std::mutex mutex;
+    std::map<std::pair<Route const*, unsigned>, prometheus::Counter*> by_route;  // mutex
+};
+
+Metrics::Counted::Counted()
+    : operations(registered(prometheus::BuildHistogram(), "vfmgr_operation_duration_seconds",
+                            "Operations that have ended, from their acceptance to their end.",
+                            registry)),
+      spans(registered(prometheus::BuildHistogram(), "vfmgr_operation_span_seconds",
+                       "What operations spent on each kind of work and wait, in total for each "
+                       "operation.",
+                       registry)),
+      steps(registered(prometheus::BuildHistogram(), "vfmgr_step_duration_seconds",
+                       "Each step of operations that have ended, and each step's undo.", registry)),
+      ended(registered(prometheus::BuildCounter(), "vfmgr_operations_total",
+                       "Operations that have ended, by kind and how.", registry)),
+      events(registered(prometheus::BuildCounter(), "vfmgr_events_total", "Events, by kind.",
+                        registry)),
+      verifications(registered(prometheus::BuildCounter(), "vfmgr_verifications_total",
+                               "Verifications that have ended, by verdict.", registry)),
+      requests(registered(prometheus::BuildCounter(), "vfmgr_api_requests_total",
+                          "Requests to the API that were answered, by their route.", registry)) {
     registered(prometheus::BuildGauge(), "vfmgr_build_info",
-               "The version of the vfmgrd that answers.", *registry_)
+               "The version of the vfmgrd that answers.", registry)
         .Add({{"version", VFMGR_VERSION}})
         .Set(1);
     // From the start, or the first failure would be no increase.
     for (auto const& [kind, name] : enum_names<OperationKind>)
         for (auto const state : {OperationState::succeeded, OperationState::failed})
-            ended_.Add({{"kind", std::string(name)}, {"state", label_of(state)}});
+            ended.Add({{"kind", std::string(name)}, {"state", label_of(state)}});
     for (auto const verdict : {Verdict::pass, Verdict::fail})
-        verifications_.Add({{"verdict", label_of(verdict)}});
+        verifications.Add({{"verdict", label_of(verdict)}});
 }
 
+Metrics::Metrics() : counted_(std::make_unique<Counted>()) {}
 Metrics::~Metrics() = default;
 
 void Metrics::operation_ended(Operation const& operation) {
     auto const kind = label_of(operation.kind);
-    ended_.Add({{"kind", kind}, {"state", label_of(operation.state)}}).Increment();
+    counted_->ended.Add({{"kind", kind}, {"state", label_of(operation.state)}}).Increment();
     if (operation.finished_at) {
         std::chrono::duration<double> const took = *operation.finished_at - operation.created_at;
-        operations_.Add({{"kind", kind}, {"state", label_of(operation.state)}}, operation_seconds)
+        counted_->operations
+            .Add({{"kind", kind}, {"state", label_of(operation.state)}}, operation_seconds)
             .Observe(took.count());
     }
     std::map<SpanKind, double> sums;
     for (auto const& span : operation.spans) {
         sums[span.kind] += seconds_of(span);
         if (span.step)
-            steps_
+            counted_->steps
                 .Add({{"step", *span.step},
                       {"undo", span.kind == SpanKind::undo ? "true" : "false"}},
                      span_seconds)
                 .Observe(seconds_of(span));
     }
     for (auto const& [span, seconds] : sums)
-        spans_.Add({{"kind", kind}, {"span", label_of(span)}}, span_seconds).Observe(seconds);
+        counted_->spans.Add({{"kind", kind}, {"span", label_of(span)}}, span_seconds)
+            .Observe(seconds);
 }
 
 void Metrics::emitted(std::vector<Event> const& events) {
     for (auto const& event : events) {
-        events_.Add({{"kind", label_of(event.kind)}}).Increment();
+        counted_->events.Add({{"kind", label_of(event.kind)}}).Increment();
         if (event.kind == EventKind::verified && event.verdict)
-            verifications_.Add({{"verdict", label_of(*event.verdict)}}).Increment();
+            counted_->verifications.Add({{"verdict", label_of(*event.verdict)}}).Increment();
     }
 }
 
 void Metrics::answered(Route const* route, std::string const& method, unsigned status) {
     auto const counter_of = [&](std::string const& path, std::string const& verb) {
-        return &requests_.Add(
+        return &counted_->requests.Add(
             {{"method", verb}, {"route", path}, {"code", std::to_string(status)}});
     };
     if (route == nullptr) return counter_of("", known_method(method))->Increment();
-    std::lock_guard const lock(mutex_);
-    auto& counter = by_route_[{route, status}];
+    std::lock_guard const lock(counted_->mutex);
+    auto& counter = counted_->by_route[{route, status}];
     if (counter == nullptr) counter = counter_of(route->path, route->method);
     counter->Increment();
 }
 
-std::string Metrics::text(MetricFamilies const& read) const {
-    auto all = registry_->Collect();
+Result<std::string> Metrics::text(MetricFamilies const& read) const {
+    auto all = counted_->registry.Collect();
     all.insert(all.end(), read.begin(), read.end());
     return prometheus::TextSerializer().Serialize(all);
 }

@@ -4,24 +4,13 @@
 // Any thread.
 #pragma once
 
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "api/types/event.hpp"
 #include "api/types/operation.hpp"
 #include "service/metrics/families.hpp"
-
-namespace prometheus {
-class Counter;
-class Histogram;
-class Registry;
-template <class T>
-class Family;
-}  // namespace prometheus
 
 namespace vfmgr {
 
@@ -40,23 +29,13 @@ class Metrics {
     // `route` is null where there is none for the path and the method. It outlives this.
     void answered(Route const* route, std::string const& method, unsigned status);
 
-    // Prometheus' text format, version 0.0.4: what is counted, and these.
-    [[nodiscard]] std::string text(MetricFamilies const& read) const;
+    // Prometheus' text format, version 0.0.4: what is counted, and these. unsupported in a program
+    // that is built without prometheus-cpp (portable/uncounted.cpp).
+    [[nodiscard]] Result<std::string> text(MetricFamilies const& read) const;
 
   private:
-    using Histograms = prometheus::Family<prometheus::Histogram>;
-    using Counters = prometheus::Family<prometheus::Counter>;
-    std::unique_ptr<prometheus::Registry> registry_;
-    Histograms& operations_;
-    Histograms& spans_;
-    Histograms& steps_;
-    Counters& ended_;
-    Counters& events_;
-    Counters& verifications_;
-    Counters& requests_;
-    // prometheus-cpp looks a series up by all of its labels, and every request would wait for that.
-    std::mutex mutex_;
-    std::map<std::pair<Route const*, unsigned>, prometheus::Counter*> by_route_;  // mutex_
+    struct Counted;
+    std::unique_ptr<Counted> counted_;
 };
 
 }  // namespace vfmgr

@@ -5,8 +5,8 @@
 namespace vfmgr {
 namespace {
 
-http::Response text_of(Measured const& measured, Snapshot const& now,
-                       Result<std::vector<PfTraffic>> const& traffic) {
+Result<http::Response> text_of(Measured const& measured, Snapshot const& now,
+                               Result<std::vector<PfTraffic>> const& traffic) {
     auto read = published_metrics(now);
     auto const add = [&](MetricFamilies const& more) {
         read.insert(read.end(), more.begin(), more.end());
@@ -14,7 +14,7 @@ http::Response text_of(Measured const& measured, Snapshot const& now,
     if (traffic) add(traffic_metrics(*traffic));
     add(load_metrics(measured.load()));
     http::Response response;
-    response.body = measured.counted.text(read);
+    VFMGR_TRY(response.body, measured.counted.text(read));
     response.content_type = "text/plain; version=0.0.4; charset=utf-8";
     return response;
 }

@@ -2,20 +2,17 @@
 """The packages in VFMGR_PACKAGES: vf-guest's install and start everywhere, vfmgrd's has the
 documents of its interfaces."""
 
-import os
 import re
-import subprocess
-import tarfile
-from pathlib import Path
 
 import pytest
+from made import FOLDER, files_below, only, run, unpacked
 from portable import obstacles
 
-FOLDER = Path(os.environ["VFMGR_PACKAGES"])
 FILES = {"bin/vf-guest", "lib/systemd/system/vf-guest.service",
          "lib/systemd/system/vf-guest-peermem.service", "share/man/man1/vf-guest.1",
-         "share/bash-completion/completions/vf-guest",
-         "share/doc/vfmgr-guest/LICENSE", "share/doc/vfmgr-guest/README.md"}
+         "share/bash-completion/completions/vf-guest", "share/doc/vfmgr-guest/README.md"}
+DEBIAN = {"share/doc/vfmgr-guest/copyright", "share/doc/vfmgr-guest/changelog",
+          "share/lintian/overrides/vfmgr-guest"}
 PORTABLE = """
 Dynamic Section:
   NEEDED               libibverbs.so.1
@@ -33,44 +30,13 @@ Version References:
 """
 
 
-def run(*command, **options):
-    return subprocess.run([*map(str, command)], check=True, stdout=subprocess.PIPE,
-                          **options).stdout
-
-
-def only(pattern):
-    found = list(FOLDER.glob(pattern))
-    assert len(found) == 1, f"{pattern}: {found}"
-    return found[0]
-
-
-def unpacked_tarball(folder):
-    with tarfile.open(only("vf-guest-*.tar.gz")) as archive:
-        archive.extractall(folder)
-    top, = folder.iterdir()
-    return top
-
-
-def unpacked_rpm(folder):
-    cpio = run("rpm2cpio", only("vfmgr-guest-*.rpm"))
-    subprocess.run(["cpio", "-idm", "--quiet"], cwd=folder, input=cpio, check=True)
-    return folder / "usr"
-
-
-def unpacked_deb(folder):
-    run("dpkg-deb", "-x", only("vfmgr-guest_*.deb"), folder)
-    return folder / "usr"
-
-
-def files_below(folder):
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-
-
-@pytest.mark.parametrize("unpack", [unpacked_tarball, unpacked_rpm, unpacked_deb])
-def test_it_holds_the_same_and_starts_anywhere(unpack, tmp_path):
-    top = unpack(tmp_path)
-    pages = {name.removesuffix(".gz") for name in files_below(top)}
-    assert FILES <= pages <= FILES | {"share/doc/vfmgr-guest/copyright"}
+@pytest.mark.parametrize("package, top, legal", [
+    ("vf-guest-*.tar.gz", "vf-guest-*", {"share/doc/vfmgr-guest/LICENSE"}),
+    ("vfmgr-guest-*.rpm", "usr", {"share/doc/vfmgr-guest/LICENSE"}),
+    ("vfmgr-guest_*.deb", "usr", DEBIAN)])
+def test_it_holds_the_same_and_starts_anywhere(package, top, legal, tmp_path):
+    top, = unpacked(only(package), tmp_path).glob(top)
+    assert {name.removesuffix(".gz") for name in files_below(top)} == FILES | legal
     program = top / "bin/vf-guest"
     assert re.fullmatch(r"vf-guest \d+\.\d+\.\d+\n", run(program, "version").decode())
     assert obstacles(run("objdump", "-p", program).decode(), program.stat().st_size) == []

@@ -109,7 +109,7 @@ def build_elsewhere(suite, output):
     (root / "out").mkdir(exist_ok=True)
     script = """set -e
         cd /src && rm -rf /out/*
-        cmake --preset release && cmake --build --preset release
+        cmake --preset release -DVFMGR_PORTABLE=OFF && cmake --build --preset release
         cpack --config build/release/CPackConfig.cmake -G DEB -B /out"""
     run_here(apt.in_tree_command(root, ["sh", "-c", script]), REPO)
     for deb in (root / "out").glob("*.deb"):

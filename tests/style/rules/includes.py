@@ -13,6 +13,7 @@ PROJECT = ("api", "vfmgr", "guest-tools", "service")
 ALLOWED = {
     "api/types": ["api/types"],
     "api/os": ["api/types", "api/os"],
+    "api/portable": [],
     "api/http": ["api"],
     # The table of the drivers' differences is a header of constants.
     "vfmgr/plan": ["api/types", "vfmgr/plan", "vfmgr/kernel/quirks.hpp"],
