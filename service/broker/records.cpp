@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "api/types/attachment.hpp"
 #include "api/types/json.hpp"
 
 namespace vfmgr::broker {
@@ -29,6 +30,7 @@ struct Kept {
     std::optional<std::string> driver;
     std::optional<std::string> vm_uuid;
     bool clean = true;
+    std::optional<PciAddress> pci;
 };
 
 template <class F, Of<Kept> V>
@@ -38,6 +40,7 @@ void fields(F& f, V& kept) {
     f.maybe("driver", kept.driver);
     f.maybe("vm_uuid", kept.vm_uuid);
     f.value("clean", kept.clean);
+    f.maybe("pci", kept.pci);
 }
 
 struct KeptRecords {
@@ -47,6 +50,34 @@ struct KeptRecords {
 template <class F, Of<KeptRecords> V>
 void fields(F& f, V& all) {
     f.value("vfs", all.vfs);
+}
+
+VfSpec as_made() {
+    VfSpec settings;
+    settings.vlan = Vlan{};
+    settings.spoofchk = true;
+    settings.trust = false;
+    return settings;
+}
+
+// The VM that has each VF from vfmgr. One that runs has it, whatever the XML of others names.
+std::map<PciAddress, std::string> attached_in(HypervisorView const& view) {
+    std::map<PciAddress, std::string> vms;
+    auto const prefix = hostdev_alias({});
+    for (auto const part : {&VmInfo::config, &VmInfo::live})
+        for (auto const& [uuid, vm] : view.vms)
+            for (auto const& hostdev : vm.*part)
+                if (hostdev.alias && hostdev.alias->starts_with(prefix))
+                    vms.insert_or_assign(hostdev.pci, uuid);
+    return vms;
+}
+
+bool is_same(Records const& records, Records const& others, VfId const& vf) {
+    auto const one = records.find(vf);
+    auto const other = others.find(vf);
+    if (one == records.end() || other == others.end())
+        return one == records.end() && other == others.end();
+    return one->second == other->second;
 }
 
 }  // namespace
@@ -64,6 +95,7 @@ Records recorded_before(Records records, HostView const& host, Step const& step)
         ++record.attachments;
         record.vm_uuid = attach->vm_uuid;
         record.clean = false;
+        record.pci = attach->pci;
     }
     return records;
 }
@@ -82,10 +114,37 @@ Records recorded_after(Records records, Records const& began, Step const& step) 
     return records;
 }
 
+Records with_attached(Records records, Records const& began, HostView const& host) {
+    auto const attached = attached_in(host.hypervisor);
+    for (auto const& [pf, state] : host.kernel.pfs)
+        for (auto const& vf : state.vfs) {
+            auto const vm = attached.find(vf.pci);
+            VfId const id{pf, vf.index};
+            // What was recorded meanwhile is newer than the observation.
+            if (vm == attached.end() || !is_same(records, began, id)) continue;
+            auto& record = records.try_emplace(id, VfRecord{as_made()}).first->second;
+            record.vm_uuid = vm->second;
+            record.clean = false;
+            record.pci = vf.pci;
+        }
+    return records;
+}
+
+bool has_unrecorded(HypervisorView const& view, Records const& records) {
+    auto attached = attached_in(view);
+    for (auto const& [vf, record] : records) {
+        if (record.clean || !record.pci) continue;
+        auto const vm = attached.find(*record.pci);
+        if (vm != attached.end() && vm->second == record.vm_uuid) attached.erase(vm);
+    }
+    return !attached.empty();
+}
+
 std::string to_text(Records const& records) {
     KeptRecords kept;
     for (auto const& [vf, record] : records)
-        kept.vfs.push_back({vf, record.baseline, record.driver, record.vm_uuid, record.clean});
+        kept.vfs.push_back(
+            {vf, record.baseline, record.driver, record.vm_uuid, record.clean, record.pci});
     nlohmann::json out;
     JsonWriter writer(out);
     fields(writer, kept);
@@ -97,7 +156,7 @@ Result<Records> parse_records(std::string_view text) {
     Records records;
     for (auto& one : kept.vfs)
         records.insert_or_assign(one.vf, VfRecord{std::move(one.baseline), std::move(one.driver),
-                                                  std::move(one.vm_uuid), one.clean});
+                                                  std::move(one.vm_uuid), one.clean, one.pci});
     return records;
 }
 

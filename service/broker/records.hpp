@@ -17,7 +17,8 @@ struct VfRecord {
     std::optional<std::string> driver{};
     // The VM that has the VF, or had it last; absent: none has had it since it was made.
     std::optional<std::string> vm_uuid{};
-    bool clean = true;  // it was reset after that VM
+    bool clean = true;                // it was reset after that VM
+    std::optional<PciAddress> pci{};  // where that VM's XML has it
     // Attachments so far: tells a reset that ends whether one has begun meanwhile. Not in the file.
     std::uint64_t attachments = 0;
     bool operator==(VfRecord const&) const = default;
@@ -32,6 +33,13 @@ using Records = std::map<VfId, VfRecord>;
 // for the caller to compare.
 [[nodiscard]] Records recorded_before(Records records, HostView const& host, Step const& step);
 [[nodiscard]] Records recorded_after(Records records, Records const& began, Step const& step);
+
+// Adds that a VM has, or has had, each VF that its XML names as vfmgr's: a version without a broker
+// attached it, or it was made anew since, at a boot. Such a VF is not clean; an unknown baseline is
+// what a new VF is. `began`: the records from before `host` was observed.
+// The second says whether there may be such a VF: then its PF must be observed.
+[[nodiscard]] Records with_attached(Records records, Records const& began, HostView const& host);
+[[nodiscard]] bool has_unrecorded(HypervisorView const& view, Records const& records);
 
 // The file's text: JSON, indented. invalid_request for anything that to_text() does not make.
 [[nodiscard]] std::string to_text(Records const& records);

@@ -67,6 +67,27 @@ Result<void> Keeper::change(std::function<Result<Records>(Records const& now)> c
     return {};
 }
 
+Result<std::optional<HypervisorView>> Keeper::adopt(Kernel& kernel, Hypervisor& hypervisor) {
+    std::lock_guard const lock(adopting_);
+    if (adopted_) return std::nullopt;
+    auto const began = now();
+    HostView host;
+    VFMGR_TRY(host.hypervisor, hypervisor.observe(std::nullopt));
+    if (has_unrecorded(host.hypervisor, began)) {
+        VFMGR_TRY(host.kernel, kernel.observe(std::nullopt));
+        VFMGR_CHECK(change([&](Records const& now) -> Result<Records> {
+            return with_attached(now, began, host);
+        }));
+    }
+    adopted_ = true;
+    return std::move(host.hypervisor);
+}
+
+void Keeper::adopt_again() {
+    std::lock_guard const lock(adopting_);
+    adopted_ = false;
+}
+
 Service::Service(FileDescriptor socket, std::uint64_t connection, HostRules rules, Seams seams)
     : socket_(std::move(socket)),
       connection_(connection),
@@ -147,8 +168,7 @@ Result<void> Service::fill(Answer& answer, Request const& request) {
             return {};
         }
         case Call::observe_vms: {
-            VFMGR_TRY(auto view, hypervisor.observe(request.vm_uuid));
-            answer.vms = observed_vms(std::move(view));
+            VFMGR_TRY(answer.vms, observe_vms(request.vm_uuid));
             return {};
         }
         case Call::perform: {
@@ -182,6 +202,8 @@ Result<void> Service::fill(Answer& answer, Request const& request) {
 // step changes the records.
 Result<Observed> Service::perform(Step const& step, Deadline deadline) {
     auto const& [kernel, hypervisor, collectors, keeper, underway] = seams_;
+    auto const* const of_vm = std::get_if<HypervisorStep>(&step);
+    if (of_vm) VFMGR_CHECK(keeper.adopt(kernel, hypervisor));
     VFMGR_TRY(auto const host, observe_for(step));
     Records began;
     VFMGR_CHECK(keeper.change([&](Records const& now) -> Result<Records> {
@@ -189,14 +211,23 @@ Result<Observed> Service::perform(Step const& step, Deadline deadline) {
         return began = recorded_before(now, host, step);
     }));
     auto const going_on = underway.begin(vfmgr::subject_of(step), connection_);
-    auto const* const of_vm = std::get_if<HypervisorStep>(&step);
     auto observed = of_vm ? hypervisor.perform(*of_vm, deadline)
                           : kernel.perform(std::get<KernelStep>(step), deadline);
     if (observed)
         VFMGR_CHECK(keeper.change([&](Records const& now) -> Result<Records> {
             return recorded_after(now, began, step);
         }));
+    if (as<SetNumVfs>(step)) keeper.adopt_again();
     return observed;
+}
+
+// At boot nobody asks for VMs before libvirt may start: vfmgr-restore.service is about PFs alone.
+Result<ObservedVms> Service::observe_vms(std::optional<std::string> const& vm_uuid) {
+    auto const& [kernel, hypervisor, collectors, keeper, underway] = seams_;
+    VFMGR_TRY(auto adopted, keeper.adopt(kernel, hypervisor));
+    if (adopted && !vm_uuid) return observed_vms(std::move(*adopted));
+    VFMGR_TRY(auto view, hypervisor.observe(vm_uuid));
+    return observed_vms(std::move(view));
 }
 
 Result<HostView> Service::observe_for(Step const& step) {

@@ -34,6 +34,13 @@ class Keeper {
     // that fails. `change` is called under the lock.
     [[nodiscard]] Result<void> change(
         std::function<Result<Records>(Records const& now)> const& change);
+    // Once in the broker's life: takes in what VMs have, before anything is done to them
+    // (with_attached()). Returns what it observed of the VMs; nothing when it was done before.
+    // Other callers wait for it. Tried again after an Error, and after adopt_again(): a PF's VFs
+    // were made anew, which VMs' XML may name.
+    [[nodiscard]] Result<std::optional<HypervisorView>> adopt(Kernel& kernel,
+                                                              Hypervisor& hypervisor);
+    void adopt_again();
 
   private:
     explicit Keeper(std::filesystem::path file) : file_(std::move(file)) {}
@@ -41,6 +48,8 @@ class Keeper {
     std::filesystem::path const file_;
     mutable std::mutex mutex_;  // guards the records and the file
     Records records_;
+    std::mutex adopting_;  // guards `adopted_`; held while the host is observed
+    bool adopted_ = false;
 };
 
 // Facts as bundles: what Call has.
@@ -80,6 +89,7 @@ class Service {
     [[nodiscard]] Result<void> fill(Answer& answer, Request const& request);
     [[nodiscard]] Result<Observed> perform(Step const& step, Deadline deadline);
     [[nodiscard]] Result<HostView> observe_for(Step const& step);
+    [[nodiscard]] Result<ObservedVms> observe_vms(std::optional<std::string> const& vm_uuid);
     [[nodiscard]] Result<void> await_earlier_fronts(Request const& request);
 
     FileDescriptor const socket_;

@@ -71,6 +71,53 @@ TEST(Records, VfsThatAreMadeAnewHaveNone) {
     EXPECT_TRUE(after.contains(other));
 }
 
+HostView host_with_attached(std::string const& uuid, std::string alias) {
+    auto host = host_with_trust(true);
+    host.kernel.pfs.at(recorded_pf).vfs.front().pci = attach_to(uuid).pci;
+    auto& vm = host.hypervisor.vms[uuid];
+    vm.uuid = uuid;
+    vm.config.push_back({attach_to(uuid).pci, std::move(alias)});
+    return host;
+}
+
+TEST(Records, TakeInWhatAVersionWithoutABrokerHasAttached) {
+    auto const host = host_with_attached("a", "ua-vfmgr-00000001");
+    auto const record = with_attached({}, {}, host).at(recorded_vf);
+    EXPECT_EQ(record.vm_uuid, "a");
+    EXPECT_FALSE(record.clean);
+    EXPECT_EQ(record.baseline.trust, false) << "the VM's setting is no baseline";
+    EXPECT_EQ(record.baseline.vlan, Vlan{});
+    EXPECT_TRUE(has_unrecorded(host.hypervisor, {}));
+    EXPECT_FALSE(has_unrecorded(host.hypervisor, with_attached({}, {}, host)));
+}
+
+TEST(Records, TakeInWhatAVmHasSinceABootAndKeepTheBaseline) {
+    auto const restored = recorded_before({}, host_with_trust(false), trust_on());
+    ASSERT_TRUE(restored.at(recorded_vf).clean);
+    auto const host = host_with_attached("a", "ua-vfmgr-00000001");
+    auto const record = with_attached(restored, restored, host).at(recorded_vf);
+    EXPECT_EQ(record.vm_uuid, "a");
+    EXPECT_FALSE(record.clean);
+    EXPECT_EQ(record.baseline, restored.at(recorded_vf).baseline);
+}
+
+TEST(Records, TakeTheVmThatRunsWithAVf) {
+    auto host = host_with_attached("b", "ua-vfmgr-00000001");
+    auto& running = host.hypervisor.vms["a"];
+    running.live.push_back({attach_to("a").pci, "ua-vfmgr-00000002"});
+    EXPECT_EQ(with_attached({}, {}, host).at(recorded_vf).vm_uuid, "a");
+}
+
+TEST(Records, TakeInNothingOfOthersAndNothingOlder) {
+    EXPECT_TRUE(with_attached({}, {}, host_with_attached("a", "hostdev0")).empty());
+    auto const host = host_with_attached("a", "ua-vfmgr-00000001");
+    auto const had = recorded_before({}, host, attach_to("a"));
+    auto const meanwhile = recorded_after(had, had, ResetVf{recorded_vf});
+    EXPECT_EQ(with_attached(meanwhile, had, host), meanwhile) << "reset after it was observed";
+    EXPECT_FALSE(has_unrecorded(host.hypervisor, had)) << "by a step of its own";
+    EXPECT_TRUE(has_unrecorded(host.hypervisor, meanwhile));
+}
+
 TEST(Records, OutliveTheBrokerAsText) {
     auto records = recorded_before({}, host_with_trust(true), attach_to("a"));
     records[{recorded_pf, 4}].baseline.mac = MacAddress::parse("00:00:00:00:00:00").value();

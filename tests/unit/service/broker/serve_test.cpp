@@ -198,6 +198,50 @@ TEST(Broker, RemembersOverAKillWhoHadAVf) {
     EXPECT_TRUE(host.front_hypervisor->perform(other, in_time()));
 }
 
+// As a version without a broker has left it.
+DetachHostdev attached_before(Served& host) {
+    EXPECT_TRUE(host.kernel.perform(SetNumVfs{served_pf, 1}, in_time()));
+    EXPECT_TRUE(host.kernel.perform(BindVfs{served_pf, {0}, "vfio-pci"}, in_time()));
+    auto const attach = attach_of(host, uuid_a);
+    EXPECT_TRUE(host.hypervisor.perform(attach, in_time()));
+    return {uuid_a, attach.attachment, attach.vf, attach.pci, true, true, "vm"};
+}
+
+TEST(Broker, KnowsWhatVmsHadBeforeItsFirstStep) {
+    Served host;
+    auto const detach = attached_before(host);
+    ASSERT_TRUE(host.front_hypervisor->perform(detach, in_time()));
+    auto const other = attach_of(host, uuid_b);
+    auto const refused = host.front_hypervisor->perform(other, in_time());
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().detail, HasSubstr("was not reset since VM " + uuid_a));
+    ASSERT_TRUE(host.front_kernel->perform(ResetVf{detach.vf}, in_time()));
+    EXPECT_TRUE(host.front_hypervisor->perform(other, in_time()));
+}
+
+TEST(Broker, WritesDownWhatVmsHadWhenTheyAreObserved) {
+    Served host;
+    auto const detach = attached_before(host);
+    ASSERT_TRUE(host.front_hypervisor->observe(uuid_b));
+    auto const records = parse_records(read_file(host.records_file()).value()).value();
+    EXPECT_EQ(records.at(detach.vf).vm_uuid, uuid_a);
+    EXPECT_FALSE(records.at(detach.vf).clean);
+}
+
+// At a boot the VFs are made anew, and the VM's XML goes on naming one.
+TEST(Broker, KnowsOfVfsMadeAnewWhichVmsHave) {
+    Served host;
+    auto const detach = attached_before(host);
+    ASSERT_TRUE(host.front_hypervisor->observe(std::nullopt));
+    host.hypervisor.stop(uuid_a);
+    ASSERT_TRUE(host.kernel.perform(SetNumVfs{served_pf, 0}, in_time()));
+    ASSERT_TRUE(host.front_kernel->perform(SetNumVfs{served_pf, 1}, in_time()));
+    ASSERT_TRUE(host.front_hypervisor->observe(std::nullopt));
+    auto const records = parse_records(read_file(host.records_file()).value()).value();
+    ASSERT_TRUE(records.contains(detach.vf));
+    EXPECT_FALSE(records.at(detach.vf).clean);
+}
+
 TEST(Broker, IsAskedAgainWhereItWasKilled) {
     std::atomic<int> calls = 0;
     Served host;
@@ -333,28 +377,6 @@ TEST(Broker, ThatIsNoneOrOfAnotherVersionIsNamed) {
     auto const absent = BrokerKernel(nowhere).observe(std::nullopt);
     ASSERT_FALSE(absent);
     EXPECT_EQ(absent.error().detail, "the broker can't be asked: /nowhere/broker.sock: ENOENT");
-}
-
-TEST(Keeper, KeepsNothingThatIsNotOnTheDisk) {
-    test::TemporaryFolder folder;
-    auto const keeper = Keeper::open(folder.path() / "absent" / "records.json").value();
-    auto const added = keeper->change([](Records const& now) -> Result<Records> {
-        auto more = now;
-        more[{served_pf, 0}] = {};
-        return more;
-    });
-    ASSERT_FALSE(added);
-    EXPECT_THAT(added.error().detail, HasSubstr("records.json can't be written"));
-    EXPECT_TRUE(keeper->now().empty());
-}
-
-TEST(Keeper, DoesNotBeginWithAFileThatItCantRead) {
-    test::TemporaryFolder folder;
-    ASSERT_TRUE(replace_file(folder.file("records.json"), "{\"vfs\": [", 0600));
-    auto const keeper = Keeper::open(folder.file("records.json"));
-    ASSERT_FALSE(keeper);
-    EXPECT_THAT(keeper.error().detail, HasSubstr("records.json: "));
-    EXPECT_THAT(keeper.error().remedy, HasSubstr("backup"));
 }
 
 }  // namespace
