@@ -53,6 +53,38 @@ def built(suite):
     return part(f"debs-{suite}", key, build), key
 
 
+def packages_of(commit, suite):
+    """Returns the folder with the .deb files of an older commit, built once for a release."""
+    known = subprocess.run(["git", "-C", str(REPO), "rev-parse", "-q", "--verify",
+                            f"{commit}^{{commit}}"], stdout=subprocess.PIPE, text=True)
+    if known.returncode != 0:
+        raise LabError(f"no commit {commit} here, which older packages are built from: "
+                       "git fetch --unshallow")
+    name = known.stdout.strip()[:12]
+
+    def build(folder):
+        if suite == machine_suite():
+            apt.install_here(build_dependencies())
+            source = REPO / f"build/commit-{name}"
+            unpack(name, source)
+            build_in(source, folder, lambda command: run_here(command, source))
+            shutil.rmtree(source)
+        else:
+            build_elsewhere(suite, folder, f"commit-{name}", lambda where: unpack(name, where))
+    return part(f"debs-{name}-{suite}", hash_of("1", build_dependencies()), build)
+
+
+def unpack(commit, target):
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    archive = subprocess.Popen(["git", "-C", str(REPO), "archive", commit],
+                               stdout=subprocess.PIPE)
+    unpacked = subprocess.run(["tar", "-C", str(target), "-xf", "-"], stdin=archive.stdout)
+    archive.stdout.close()
+    if archive.wait() or unpacked.returncode:
+        raise LabError(f"the files of commit {commit} could not be unpacked")
+
+
 def build_dependencies():
     return names_in(DEPENDENCIES)
 
@@ -96,24 +128,28 @@ def run_here(command, folder):
         raise LabError(f"{' '.join(map(str, command[:3]))} ended with {process.returncode}")
 
 
-def build_elsewhere(suite, output):
-    """Builds in a tree of the other release, whose object files stay for the next build."""
+def build_elsewhere(suite, output, name="src", bring=None):
+    """Builds in a tree of the other release, whose object files stay for the next build. `bring`
+    fills the folder of that name with sources; without it they are the working tree's.
+    """
     dependencies = build_dependencies()
 
     def build(folder):
         apt.make_tree(folder, suite, ["ca-certificates", *dependencies])
     root = part(f"build-{suite}", hash_of("1", suite, dependencies), build)
-    source = root / "src"
+    source = root / name
     source.mkdir(exist_ok=True)
-    bring_sources(source)
+    (bring or bring_sources)(source)
     (root / "out").mkdir(exist_ok=True)
-    script = """set -e
-        cd /src && rm -rf /out/*
+    script = f"""set -e
+        cd /{name} && rm -rf /out/*
         cmake --preset release -DVFMGR_PORTABLE=OFF && cmake --build --preset release
         cpack --config build/release/CPackConfig.cmake -G DEB -B /out"""
     run_here(apt.in_tree_command(root, ["sh", "-c", script]), REPO)
     for deb in (root / "out").glob("*.deb"):
         shutil.copy(deb, output)
+    if bring:
+        shutil.rmtree(source)
 
 
 def bring_sources(target):
