@@ -91,8 +91,9 @@ def test_dpkg_upgrades_and_returns_to_a_version_that_reads_the_store(dpkg, tmp_p
     assert dpkg.version() == "0.2.0"
 
 
-def test_a_package_before_0_2_0_lets_dpkg_go_on_after_the_message(dpkg, tmp_path):
+def test_a_package_before_0_2_0_is_refused_although_it_agrees(dpkg, tmp_path):
     dpkg.install(package(tmp_path, "0.2.0", PRERM.read_text()))
     done = dpkg.install(package(tmp_path, "0.1.0", "#!/bin/sh\n"))
-    assert done.returncode == 0 and dpkg.version() == "0.1.0"
+    assert done.returncode != 0 and dpkg.version() == "0.2.0"
     assert "this downgrade is refused" in done.stderr
+    assert dpkg.install(tmp_path / "0.2.0.deb").returncode == 0, "nothing is left half-way"
