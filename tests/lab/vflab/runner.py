@@ -217,7 +217,7 @@ class Runner:
         if self.machine is None:
             return "(no boot)"
         try:
-            return gather(self.machine, new_results_dir(name))
+            return gather(self.machine, new_results_dir(name.replace("/", "-")))
         except (LabError, OSError) as error:
             return f"(could not be gathered: {error})"
 
