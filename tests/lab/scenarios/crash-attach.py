@@ -12,6 +12,7 @@ changes only while it runs may stay.
 
 from itertools import count
 
+from vflab.crashes import Ends, served_again
 from vflab.host import CommandFailed, NotInTime
 from vflab.product import Before, Product
 
@@ -37,7 +38,7 @@ def run(lab):
     product = Product(lab)
     product.manage(num_vfs=2)
     lab.vm(VM).wait_ready()
-    before = Before(product)
+    ends = Ends(lab, product, Before(product), VM)
 
     body = {"vm": VM, "pf": product.pci, "vf": 0, "network": "train", "settings": {"trust": True}}
 
@@ -51,9 +52,9 @@ def run(lab):
         for point in count(*((1,) if lab.slice is None else (1 + lab.slice, SLICES))):
             prepare()
             killed = killed_at(lab, point, request)
-            end = judge(lab, product, before)
+            end = ends.judge()
             lab.step(f"{name}, write {point}: {'killed' if killed else 'not reached'}, {end}")
-            restore(lab, product, before, f"{name}, write {point}")
+            ends.restore(f"{name}, write {point}")
             if not killed:
                 break
             lab.count(f"points of the {name}")
@@ -64,7 +65,7 @@ def run(lab):
         if name != "resize":
             prepare, begin = requests(lab, product, body, attach)[name]
             prepare()
-            step_killed(lab, product, before, begin, step)
+            step_killed(lab, product, ends, begin, step)
     resizes_killed(lab, product, [step for name, *step in steps if name == "resize"])
     lab.count("violations", len(lab.failures))
     product.leave()
@@ -79,14 +80,14 @@ def requests(lab, product, body, attach):
             "detach": (attach, detach)}
 
 
-def step_killed(lab, product, before, begin, step):
+def step_killed(lab, product, ends, begin, step):
     values = temporary_values(lab, product)
     text = killed_inside(lab, product, begin, *step)
     lab.check_equal(temporary_values(lab, product), values, text)
-    end = judge(lab, product, before)
+    end = ends.judge()
     lab.step(f"{text}: {end}")
     lab.count(end)
-    restore(lab, product, before, text)
+    ends.restore(text)
 
 
 def resizes_killed(lab, product, steps):
@@ -143,18 +144,6 @@ def killed_inside(lab, product, begin, path, worker_goes_on):
     return text
 
 
-def served_again(lab, pid):
-    """Waits until another vfmgrd has finished what the killed one had begun."""
-    lab.host.wait_for("vfmgrd serves again", "systemctl is-active vfmgrd && "
-                      f"[ $(systemctl show -P MainPID vfmgrd) != {pid} ]", 120)
-    lab.host.wait_for("vfmgrd has recovered", lambda: not unfinished(lab), 240)
-
-
-def unfinished(lab):
-    return [one["id"] for one in lab.api("GET", "/v1/operations").body["items"]
-            if one["state"] not in ("succeeded", "failed")]
-
-
 def killed_at(lab, point, request):
     """Makes the request and kills vfmgrd at its Nth durable write; returns whether it did."""
     host = lab.host
@@ -184,36 +173,3 @@ def killed_at(lab, point, request):
 
 def running(lab, pid):
     return lab.host.run(f"ls -d /proc/{pid}", check=False).stdout
-
-
-def judge(lab, product, before):
-    """Returns which of the three states it is; anything else is a violation."""
-    observe = lab.observe
-    lab.check_equal(unfinished(lab), [], "unfinished operations")
-    inside = [[device["pci"] for device in observe.hostdevs(VM, which)]
-              for which in ("live", "config")]
-    attachments, quarantined = product.attachments(), product.quarantined()
-    if quarantined:
-        lab.check(len(quarantined) == 1 and quarantined[0]["quarantine"]["residue"],
-                  f"quarantine without residue: {quarantined}")
-        return "quarantined"
-    if attachments:
-        lab.check_equal([one["state"] for one in attachments], ["attached"], "attachments")
-        pci = attachments[0]["vf_pci"]
-        lab.check_equal(inside, [[pci], [pci]], "the VM's live and persistent devices")
-        lab.check_equal(observe.vf_driver(pci), "vfio-pci", "the VF's driver")
-        lab.check_equal(len(observe.vfio_holders(pci)), 1, "holders of the VF")
-        return "attached"
-    lab.check_equal(inside, [[], []], "the VM's devices without an attachment")
-    before.check_again("not attached")
-    return "not attached"
-
-
-def restore(lab, product, before, text):
-    """Restores the initial state by requests, as a user would."""
-    for vf in product.quarantined():
-        product.must("DELETE", f"/v1/pfs/{product.pci}/vfs/{vf['index']}/quarantine")
-    for attachment in product.attachments():
-        product.detach(attachment)
-    before.check_again(f"after {text} and a detach")
-    lab.check_equal(product.quarantined(), [], "quarantined at the end")
