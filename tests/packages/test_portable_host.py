@@ -9,8 +9,9 @@ from made import files_below, only, run, unpacked
 from portable import HOST_LIBRARIES, MIB, obstacles
 
 FORMATS = ["deb", "rpm", "tar.gz"]
+# And their size in MiB, at most.
 PROGRAMS = {"usr/bin/vfctl": 7, "usr/libexec/vfmgr/vfmgrd": 11, "usr/libexec/vfmgr/vfmgr-broker": 5,
-            "usr/libexec/vfmgr/vfmgrd-worker": 2}  # and their size in MiB, at most
+            "usr/libexec/vfmgr/vfmgr-guestd": 7, "usr/libexec/vfmgr/vfmgrd-worker": 2}
 # Ubuntu 22.04's versions, which RHEL 9's programs, judged by symbols, need not know.
 UBUNTU = {"libc6": "2.35", "libibverbs1": "39.0", "libnl-3-200": "3.5.0", "libpci3": "1:3.7.0",
           "librdmacm1": "39.0", "libssl3": "3.0.2", "libsystemd0": "249.11", "libudev1": "249.11",
