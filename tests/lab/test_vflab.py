@@ -191,11 +191,20 @@ def test_scenarios_wait_for_events():
         assert "sleep(" not in path.read_text(), f"{path.name} sleeps: use wait_for"
 
 
-def test_trees_take_turns_in_all_slices_and_lines():
-    for there in (plan.all_slices(), plan.turns()):
-        chosen = [plan.choice_of(f"{number:x}", there) for number in range(len(there))]
-        assert there and chosen == there
-        assert plan.choice_of("", there) == there[0]  # for an unpacked archive
+def test_trees_take_turns_in_all_lines():
+    there = plan.turns()
+    chosen = [plan.choice_of(f"{number:x}", there) for number in range(len(there))]
+    assert there and chosen == there
+    assert plan.choice_of("", there) == there[0]  # for an unpacked archive
+
+
+def test_trees_take_turns_in_all_slices_and_each_sliced_scenario_as_often():
+    most = max(plan.slices(name) for name in plan.sliced())
+    chosen = [plan.slice_of(f"{number:x}") for number in range(len(plan.sliced()) * most)]
+    assert set(chosen) == set(plan.all_slices())
+    for name in plan.sliced():
+        assert sum(plan.split(one)[0] == name for one in chosen) == most
+    assert plan.slice_of("") == plan.all_slices()[0]  # for an unpacked archive
 
 
 def test_a_slice_is_named_after_its_scenario():

@@ -20,10 +20,11 @@ from vflab.lab_pf import LabPfs
 from vflab.paths import REPO
 from vflab.product import Before, Product
 
-DEADLINE_SECONDS = 4000
-SLICES = 8
+DEADLINE_SECONDS = 12000
+SLICES = 40
 WORKER = "vfmgrd-worker"
-PROCESSES = ("vfmgrd", "vfmgr-broker", WORKER)  # units, and the worker whose step it is
+# Units, and the worker whose step it is.
+PROCESSES = ("vfmgrd", "vfmgr-broker", "vfmgr-guestd", WORKER)
 MOMENTS = ("begun", "unanswered")
 # The request whose plan has a step of that kind, or whose undo has.
 ATTACH = ("add_vlan_interface", "set_link", "await_carrier", "add_address", "add_rdma_link",

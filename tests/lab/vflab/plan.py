@@ -31,8 +31,12 @@ def slices(name):
     return int(said[1]) if said else 0
 
 
+def sliced():
+    return [name for name in scenario.names() if slices(name)]
+
+
 def all_slices():
-    return [f"{name}/{number}" for name in scenario.names() for number in range(slices(name))]
+    return [f"{name}/{number}" for name in sliced() for number in range(slices(name))]
 
 
 def split(name):
@@ -57,11 +61,19 @@ def choice_of(tree_hash, there):
     return there[int(tree_hash or "0", 16) % len(there)]
 
 
+def slice_of(tree_hash):
+    """Returns whose slice it is: first the scenario is chosen, so that those of many slices do not
+    come more often."""
+    number = int(tree_hash or "0", 16)
+    name = choice_of(tree_hash, sliced())
+    return f"{name}/{number // len(sliced()) % slices(name)}"
+
+
 def names(with_long):
     if with_long:
         return scenario.names()
     tree_hash = tree()
-    return [*core(), *choice_of(tree_hash, turns()), choice_of(tree_hash, all_slices())]
+    return [*core(), *choice_of(tree_hash, turns()), slice_of(tree_hash)]
 
 
 def sentence(with_long):
@@ -70,4 +82,4 @@ def sentence(with_long):
     tree_hash = tree()
     return (f"{len(core())} scenarios of core.txt, and for tree {tree_hash[:12] or '(none)'} "
             f"{' and '.join(choice_of(tree_hash, turns()))}, one of {len(turns())} turns, and "
-            f"{choice_of(tree_hash, all_slices())}, one of {len(all_slices())} slices")
+            f"{slice_of(tree_hash)}, one of {len(sliced())} sliced scenarios")
