@@ -43,9 +43,18 @@ def rdma_link_again(lab):
                  "systemctl restart vfmgrd")
 
 
+def members_connect(lab):
+    """The socket is the group's, and nobody else's."""
+    nobody = "setpriv --reset-env --reuid=65534 --regid=65534 {} vfctl pf list"
+    for groups, status in (("--groups=vfmgr", 0), ("--clear-groups", 5)):
+        done = lab.host.run(nobody.format(groups), check=False)
+        if lab.check_equal(done.status, status, f"vfctl with {groups}: {done}"):
+            lab.count("group judged")
+
+
 def run(lab):
     lab.expect("rebooted", "restored before libvirt", "verified again", "RDMA link back",
-               "drained at boot")
+               "drained at boot", "group judged")
     product, observe = Product(lab), lab.observe
     rdma_link(lab)
     product.manage(num_vfs=5, vf_driver="vfio-pci")
@@ -63,6 +72,7 @@ def run(lab):
     lab.reboot()
     lab.count("rebooted")
     lab.host.wait_for("vfmgrd serves", "systemctl is-active vfmgrd", 120)
+    members_connect(lab)
     lab.check_equal(observe.numvfs(product.pf), 5, "VFs after the reboot")
     lab.check_equal(observe.ip_link_vf(product.pf, attachment["vf"]["index"]), shown, "settings")
     lab.check_equal(observe.vf_drivers(product.pf), ["vfio-pci"] * 5, "the VFs' drivers again")

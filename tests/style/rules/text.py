@@ -9,7 +9,8 @@ LICENCE = "SPDX-License-Identifier: Apache-2.0"
 KERNEL = "tests/lab/module/"  # the lab's kernel module: the kernel's licence and style
 KERNEL_LICENCE = "SPDX-License-Identifier: GPL-2.0"
 LICENSED = (".cpp", ".hpp", ".c", ".h", ".py", ".sh", ".cmake", ".yaml", ".yml", ".toml",
-            ".service", ".socket", ".timer", ".sysusers", ".1", ".5", ".8", "CMakeLists.txt")
+            ".service", ".socket", ".timer", ".sysusers", ".tmpfiles", ".1", ".5", ".8",
+            "CMakeLists.txt")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
