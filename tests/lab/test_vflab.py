@@ -6,9 +6,11 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from vflab import disk, panic, parts, plan, qemu, runner  # noqa: E402
+from vflab import disk, guide, pages, panic, parts, plan, qemu, runner, scenario  # noqa: E402
 from vflab.host import Result  # noqa: E402
 from vflab.paths import LAB, Lock  # noqa: E402
 from vflab.vm import VM  # noqa: E402
@@ -121,6 +123,59 @@ def test_the_command_line_is_what_grub_would_make():
             'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX pci=realloc"\n')
     assert disk.grub_command_line(text) == "intel_iommu=on pci=realloc quiet splash"
     assert disk.grub_command_line("GRUB_CMDLINE_LINUX=''\n") == ""
+
+
+PAGE = """# A guide
+
+Text.
+
+## One step
+
+<!-- ends with 0, 2: it may warn -->
+```sh vm
+# no heading
+true
+```
+
+<!-- not run: there is no such
+machine -->
+```sh
+false
+```
+"""
+
+
+def test_a_page_has_blocks():
+    one, other = pages.blocks_in(PAGE, "PAGE.md")
+    assert (one.heading, one.language, one.where) == ("One step", "sh", "vm")
+    assert (one.text, one.why, one.ends) == ("# no heading\ntrue\n", "", {0, 2})
+    assert (other.where, other.why, other.ends) == ("", "there is no such\nmachine", {0})
+
+
+@pytest.mark.parametrize("more, said", [
+    ("\n    vfctl pf list\n", "PAGE.md:19: an indented block"),
+    ("\n<!-- not run: a mark alone -->\ntext\n", "a mark that stands before no block"),
+    ("\n<!-- ends with 1: a mark alone -->\n\n```sh\ntrue\n```\n", "before no block"),
+    ("```sh\nno end\n", "a fence that begins or ends no block")])
+def test_what_no_test_would_type_is_refused(more, said):
+    with pytest.raises(AssertionError, match=said):
+        pages.blocks_in(PAGE + more, "PAGE.md")
+
+
+@pytest.mark.parametrize("status, well", [(0, True), (2, True), (1, False), (255, False)])
+def test_a_block_that_ends_as_the_page_does_not_say_is_a_failure(status, well):
+    lab = scenario.Lab(None, "guide")
+    lab.host = SimpleNamespace(run=lambda command, **_: Result(command, status, "", "why"))
+    block, _ = pages.blocks_in(PAGE, "PAGE.md")
+    assert guide.typed(lab, block) == well
+    assert bool(lab.failures) == (not well) and lab.counts == {"typed": 1}
+
+
+def test_a_block_that_is_left_out_is_counted_with_its_reason(capsys):
+    lab = scenario.Lab(None, "guide")
+    assert [guide.left_out(lab, block) for block in pages.blocks_in(PAGE, "")] == [False, True]
+    assert lab.counts == {"left out": 1}
+    assert "One step: not run: there is no such machine" in capsys.readouterr().out
 
 
 def test_a_hash_follows_content_name_and_mode(tmp_path):

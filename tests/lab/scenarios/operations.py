@@ -5,15 +5,12 @@ A VM has a VF all the time until the page drains the host, and the host's own to
 kept it.
 """
 
-from vflab import packages
+from vflab.guide import FOLDER, left_out, put_packages, typed
 from vflab.pages import blocks_of
 from vflab.product import PLAIN, STATE, Product
 
 PAGE = "deploy/OPERATIONS.md"
-FOLDER = "/root/packages"
 VM = "vm1"
-BLOCK_SECONDS = 300
-SHELL = "bash -euo pipefail"
 
 
 def run(lab):
@@ -26,30 +23,11 @@ def run(lab):
     put_packages(lab)
     has = lab.observe.hostdevs(VM)
     for block in blocks_of(PAGE):
-        if block.why:
-            lab.step(f"{block.heading}: not run: {block.why}")
-            lab.count("left out")
-            continue
-        typed(lab, block)
-        judge(lab, product, block, has)
+        if not left_out(lab, block):
+            typed(lab, block)
+            judge(lab, product, block, has)
     product.leave()
     lab.host.run(f"rm -r {FOLDER} /var/backups/vfmgr* {STATE}-replaced-*")
-
-
-def put_packages(lab):
-    folder, _ = packages.built(lab.machine.settings["suite"])
-    lab.host.run(f"mkdir -p {FOLDER}")
-    for deb in sorted(folder.glob("*.deb")):
-        lab.host.copy_in(deb, f"{FOLDER}/{deb.name}")
-
-
-def typed(lab, block):
-    lab.step(f"{block.heading}: {block.text.splitlines()[0]}")
-    done = lab.host.run(f"cd {FOLDER} && {SHELL}", input=block.text, check=False,
-                        timeout=BLOCK_SECONDS)
-    lab.check(done.status in block.ends, f"{block.heading}: {block.text} ended with {done.status}: "
-                                         f"{done.stdout}{done.stderr}")
-    lab.count("typed")
 
 
 def judge(lab, product, block, has):
