@@ -188,11 +188,11 @@ class Host:
         return self.run(f"timeout {deadline_seconds} systemctl is-system-running --wait",
                         check=False, timeout=deadline_seconds + ALIVE_SECONDS).stdout.strip()
 
-    def reboot(self, deadline_seconds=500):
+    def reboot(self, deadline_seconds=500, command="systemctl --no-block reboot"):
         """Restarts cleanly: services stop, the command line is read again, ssh comes back."""
         boot = self.machine.refresh()["boot"]
         try:
-            self.run("systemctl --no-block reboot", check=False)
+            self.run(command, check=False)
         except HostGone:
             pass  # the connection may end before the command's answer
         return self.machine.wait_ready(boot + 1, deadline_seconds)
