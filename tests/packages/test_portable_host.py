@@ -98,7 +98,8 @@ def test_the_rpm_keeps_what_an_admin_configured_and_owns_no_folder_of_the_system
 
 def test_the_rpm_makes_users_and_runs_units():
     scripts = run("rpm", "-qp", "--scripts", packages("rpm")[0]).decode()
-    for line in ("systemd-sysusers vfmgr.conf", "systemctl preset vfmgr-broker.socket",
+    for line in ("systemd-sysusers vfmgr.conf", "systemd-tmpfiles --create vfmgr.conf",
+                 "systemctl preset vfmgr-broker.socket",
                  "systemctl disable --now vfmgrd.socket", "systemctl try-restart vfmgrd.service"):
         assert line in scripts
 
