@@ -3,14 +3,17 @@
 #include "service/cli/drained.hpp"
 
 #include <fmt/format.h>
+#include <grp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <vector>
 
 #include "api/os/handle.hpp"
 #include "api/types/json.hpp"
@@ -73,10 +76,17 @@ Result<Held> as_owner_of(std::string const& file) {
     auto const folder = std::filesystem::path(file).parent_path();
     struct stat owned{};
     if (::geteuid() != 0 || ::stat(folder.c_str(), &owned) != 0 || owned.st_uid == 0) return Held{};
-    auto const root_again = [] {
-        if (::seteuid(0) != 0 || ::setegid(0) != 0) std::abort();
+    std::vector<gid_t> groups(static_cast<std::size_t>(std::max(0, ::getgroups(0, nullptr))));
+    bool const known =
+        ::getgroups(static_cast<int>(groups.size()), groups.data()) == std::ssize(groups);
+    auto const root_again = [groups] {
+        if (::seteuid(0) != 0 || ::setegid(0) != 0 ||
+            ::setgroups(groups.size(), groups.data()) != 0)
+            std::abort();
     };
-    if (::setegid(owned.st_gid) == 0 && ::seteuid(owned.st_uid) == 0) return held(root_again);
+    if (known && ::setgroups(0, nullptr) == 0 && ::setegid(owned.st_gid) == 0 &&
+        ::seteuid(owned.st_uid) == 0)
+        return held(root_again);
     auto const error = errno;
     root_again();
     return fail(
