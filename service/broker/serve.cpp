@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <future>
 #include <thread>
 #include <utility>
 
@@ -236,13 +237,21 @@ Result<HostView> Service::observe_for(Step const& step) {
     auto const sight = sight_for(keeper.now(), step);
     if (sight == Sight::nothing) return host;
     auto const pf = pf_of(step).value();  // of every step that needs sight
+    auto const* const number = as<SetNumVfs>(step);
+    // An attach waits for the slower of the two, not for their sum.
+    std::future<Result<HypervisorView>> vms;
+    if (sight == Sight::pf_and_vms && number == nullptr)
+        vms = std::async(std::launch::async, [&] { return hypervisor.observe(std::nullopt); });
     VFMGR_TRY(host.kernel, kernel.observe(pf));
     VFMGR_CHECK(readable_pf(host, pf));
+    if (vms.valid()) {
+        VFMGR_TRY(host.hypervisor, vms.get());
+        return host;
+    }
     // At boot there are none yet, and libvirt waits until they are made.
     auto const& vfs = host.kernel.pfs.at(pf).vfs;
-    auto const* const number = as<SetNumVfs>(step);
     bool const removes = number && !vfs.empty() && vfs.size() != number->count;
-    if (sight == Sight::pf_and_vms && (removes || number == nullptr)) {
+    if (sight == Sight::pf_and_vms && removes) {
         VFMGR_TRY(host.hypervisor, hypervisor.observe(std::nullopt));
     }
     return host;
