@@ -25,8 +25,11 @@ BOOT_SECONDS = 240
 
 
 class SecondMachine:
-    def __init__(self, lab):
+    """`programs`: files of this machine that it gets in its root folder."""
+
+    def __init__(self, lab, programs=()):
         self.lab = lab
+        self.programs = programs
         self.folder = lab.machine.folder
         self.text = ""      # the console's text from the start
         self.commands = 0
@@ -51,7 +54,8 @@ class SecondMachine:
         """Writes the tiny VM's archive, followed by one with this machine's init."""
         root = self.folder / "second-root"
         root.mkdir(exist_ok=True)
-        shutil.copy(LAB / "vm/second-init", root)
+        for file in (LAB / "vm/second-init", *self.programs):
+            shutil.copy(file, root)
         pack(root, self.folder / "second-ours")
         with open(self.folder / "second-initrd", "wb") as out:
             for part in ("tiny-initrd", "second-ours"):
