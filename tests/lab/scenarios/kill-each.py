@@ -21,7 +21,7 @@ from vflab.paths import REPO
 from vflab.product import Before, Product
 
 DEADLINE_SECONDS = 12000
-SLICES = 40
+SLICES = 80
 WORKER = "vfmgrd-worker"
 # Units, and the worker whose step it is.
 PROCESSES = ("vfmgrd", "vfmgr-broker", "vfmgr-guestd", WORKER)
