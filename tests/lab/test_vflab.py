@@ -256,10 +256,12 @@ def test_trees_take_turns_in_all_lines():
 def test_trees_take_turns_in_all_slices_and_each_sliced_scenario_as_often():
     most = max(plan.slices(name) for name in plan.sliced())
     chosen = [plan.slice_of(f"{number:x}") for number in range(len(plan.sliced()) * most)]
-    assert set(chosen) == set(plan.all_slices())
+    assert {plan.split(one)[0] for one in chosen} == set(plan.sliced())
+    assert len(set(chosen)) == sum(plan.slices(name) for name in plan.sliced())
+    assert set(chosen) <= set(plan.all_slices()) and "kill-each" not in plan.sliced()
     for name in plan.sliced():
         assert sum(plan.split(one)[0] == name for one in chosen) == most
-    assert plan.slice_of("") == plan.all_slices()[0]  # for an unpacked archive
+    assert plan.slice_of("") == plan.sliced()[0] + "/0"  # for an unpacked archive
 
 
 def test_a_slice_is_named_after_its_scenario():

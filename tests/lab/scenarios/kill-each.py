@@ -22,6 +22,7 @@ from vflab.product import Before, Product
 
 DEADLINE_SECONDS = 12000
 SLICES = 80
+LONG = True
 WORKER = "vfmgrd-worker"
 # Units, and the worker whose step it is.
 PROCESSES = ("vfmgrd", "vfmgr-broker", "vfmgr-guestd", WORKER)

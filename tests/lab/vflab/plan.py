@@ -25,18 +25,24 @@ def turns():
     return [line.split() for line in names_in(TURNS)]
 
 
+def said_in(name, line):
+    """Searches the scenario's file without running it."""
+    return re.search(f"^{line}$", (SCENARIOS / f"{name}.py").read_text(), re.MULTILINE)
+
+
 def slices(name):
-    """Returns the scenario's number of slices, or 0. Reads its file without running it."""
-    said = re.search(r"^SLICES = (\d+)$", (SCENARIOS / f"{name}.py").read_text(), re.MULTILINE)
+    """Returns the scenario's number of slices, or 0."""
+    said = said_in(name, r"SLICES = (\d+)")
     return int(said[1]) if said else 0
 
 
 def sliced():
-    return [name for name in scenario.names() if slices(name)]
+    """Returns the scenarios of which commits run slices."""
+    return [name for name in scenario.names() if slices(name) and not said_in(name, "LONG = True")]
 
 
 def all_slices():
-    return [f"{name}/{number}" for name in sliced() for number in range(slices(name))]
+    return [f"{name}/{number}" for name in scenario.names() for number in range(slices(name))]
 
 
 def split(name):
