@@ -8,8 +8,8 @@
 
 namespace vfmgr {
 
-// Of all running VMs that can connect. While libvirt can't be queried, VMs count as running: their
-// connections are still open.
+// Returns what each running VM may do, if it can connect. While libvirt can't be queried, VMs count
+// as running: their connections are still open.
 [[nodiscard]] std::map<std::string, GuestVm> guest_vms(Snapshot const& now);
 
 // Returns a permit without a run, for the interop clients of the VM. Fails with not_found if there

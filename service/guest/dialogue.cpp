@@ -8,7 +8,8 @@
 namespace vfmgr::guestd {
 namespace {
 
-// Of the other end, at a time: vfmgr-guestd asks on four threads, vfmgrd for a few clients.
+// The other end may have this many underway: vfmgr-guestd asks on four threads, vfmgrd for a few
+// clients.
 constexpr std::size_t requests_max = 32;
 constexpr timeval send_time{10, 0};
 

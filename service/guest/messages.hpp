@@ -29,13 +29,13 @@ struct Greeting {
 };
 
 enum class Call {
-    // Of vfmgr-guestd.
+    // vfmgr-guestd asks for these.
     identify,   // the VM with `cid`
     confirm,    // that `vm` still has `cid`
     topology,   // of the devices that `vm` has
     start_run,  // `ticket` of `vm`
     verdict,    // takes `verification`, and returns it with what vfmgrd knows
-    // Of vfmgrd.
+    // vfmgrd asks for these.
     load,
     open_interop,  // as `interop` says, for `permit`
     find_interop,  // of `attachment`

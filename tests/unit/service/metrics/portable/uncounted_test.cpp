@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of a portable vfmgrd, which is linked without prometheus-cpp.
+// Tests what a portable vfmgrd answers: it is linked without prometheus-cpp.
 #include <gmock/gmock.h>
 
 #include "service/metrics/counted.hpp"
