@@ -6,6 +6,7 @@ when the step is done but not answered; the store says that the step is underway
 hits one of our processes, who performs the step or another. The operation must end in the state
 before, the state asked for, or quarantine with the residue listed, judged by sysfs, iproute2 and
 virsh. Another VM keeps its VF, the other processes run on, and vfmgrd answers if it lives.
+vfmgr-guestd has no part in a step: it is killed in the same operation as vfmgrd, before it.
 
 The step that waits for a guest is performed by nobody: it is hit while the guest does not answer,
 and while its test runs.
@@ -21,11 +22,13 @@ from vflab.paths import REPO
 from vflab.product import Before, Product
 
 DEADLINE_SECONDS = 12000
-SLICES = 80
+SLICES = 40
 LONG = True
 WORKER = "vfmgrd-worker"
 # Units, and the worker whose step it is.
 PROCESSES = ("vfmgrd", "vfmgr-broker", "vfmgr-guestd", WORKER)
+# Those killed in one operation, one after the other.
+TOGETHER = (("vfmgr-guestd", "vfmgrd"), ("vfmgr-broker",), (WORKER,))
 MOMENTS = ("begun", "unanswered")
 # The request whose plan has a step of that kind, or whose undo has.
 ATTACH = ("add_vlan_interface", "set_link", "await_carrier", "add_address", "add_rdma_link",
@@ -50,16 +53,19 @@ def run(lab):
     for kind, reason in NOT_HERE.items():
         lab.step(f"{kind} is not tried: {reason}")
     lab.expect("kills", "answered meanwhile", "another VM kept its VF")
-    points = lab.sliced([(process, kind, moment) for kind in KINDS for process in PROCESSES
+    points = lab.sliced([(processes, kind, moment) for kind in KINDS for processes in TOGETHER
                          for moment in MOMENTS], SLICES)
     make_netdev(lab)
     with LabPfs(lab, "ethernet") as [resized]:
         kills = Kills(lab, resized)
-        for process, kind, moment in points:
-            kills.kill(process, kind, moment)
+        for processes, kind, moment in points:
+            kills.kill(processes, kind, moment)
         kills.leave()
     lab.host.run(f"ip link del {NETDEV}; modprobe -r dummy; rm {CONFIG}; systemctl restart vfmgrd")
-    lab.check_equal(sorted(kills.hits), sorted(points), "kills that hit their step")
+    lab.check_equal(sorted(kills.hits), sorted((process, kind, moment)
+                                               for processes, kind, moment in points
+                                               for process in processes),
+                    "kills that hit their step")
 
 
 def make_netdev(lab):
@@ -98,9 +104,9 @@ class Kills:
         return {name: worker(self.lab, word) if name == WORKER else unit(self.lab, name)
                 for name in PROCESSES}
 
-    def kill(self, process, kind, moment):
+    def kill(self, processes, kind, moment):
         lab, request = self.lab, self.requests[KINDS[kind]]
-        text = f"{process} at {kind}, {moment}"
+        text = f"{' and '.join(processes)} at {kind}, {moment}"
         lab.host.run("systemctl reset-failed " + " ".join(p for p in PROCESSES if p != WORKER))
         request.prepare(kind)
         pids = self.pids(request.worker)
@@ -109,22 +115,26 @@ class Kills:
         held.begun()
         if moment == "unanswered":
             held.unanswered()
-        found = underway(lab, operation)
-        # The undo is not journaled by itself: it belongs to the step that failed.
-        named = kind == "set_pci_values" and f'"{kind}"' in found["undo"] or found["step"] == kind
-        hit = lab.check(named and found["state"] == "intended", f"{text}: the store has {found}")
-        lab.host.run(f"kill -KILL {pids[process]}")
-        if process != "vfmgrd":
-            self.answers(text)
+        for process in processes:
+            if self.is_underway(operation, kind, text):
+                self.hits.append((process, kind, moment))
+                lab.count("kills")
+            lab.host.run(f"kill -KILL {pids[process]}")
+            if process != "vfmgrd":
+                self.answers(text)
         held.release()
-        if hit:
-            self.hits.append((process, kind, moment))
-            lab.count("kills")
-        self.others_run_on(process, pids, request.worker, text)
+        self.others_run_on(processes, pids, request.worker, text)
         lab.step(f"{text}: {request.judge(text)}")
         if lab.check_equal(self.of_the_other_vm(), self.others_vf, f"{text}: the other VM's VF"):
             lab.count("another VM kept its VF")
         request.restore(text)
+
+    def is_underway(self, operation, kind, text):
+        found = underway(self.lab, operation)
+        # The undo is not journaled by itself: it belongs to the step that failed.
+        named = kind == "set_pci_values" and f'"{kind}"' in found["undo"] or found["step"] == kind
+        return self.lab.check(named and found["state"] == "intended",
+                              f"{text}: the store has {found}")
 
     def answers(self, text):
         began = time.monotonic()
@@ -134,12 +144,12 @@ class Kills:
         took = time.monotonic() - began
         self.lab.check(took < ANSWER_SECONDS, f"{text}: GET /v1/pfs took {took:.1f} s")
 
-    def others_run_on(self, process, before, word, text):
+    def others_run_on(self, killed, before, word, text):
         """The killed unit is started again. The workers end with their broker, after their step."""
-        served_again(self.lab, before[process])
+        served_again(self.lab, before[killed[-1]])
         after = self.pids(word)
         for name in PROCESSES:
-            if name == process:
+            if name in killed:
                 self.lab.check(after[name] != before[name], f"{text}: {name} was not started again")
             elif name != WORKER:
                 self.lab.check_equal(after[name], before[name], f"{text}: the process {name}")

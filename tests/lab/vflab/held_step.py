@@ -13,7 +13,8 @@ from shlex import quote
 from vflab.product import STORE
 
 TRACE, COPY = "/run/held-step.strace", "/run/held-step.store"
-REQUEST = r'\\"id\\":[0-9]+,(\\"call\\":\\"perform\\",)?\\"step\\":\{\\"step\\":\\"%s\\"'
+# Members of the broker's lines are in the order of their names, those of a worker's are not.
+REQUEST = r'\\"id\\":[0-9]+,([^{}]*,)?\\"step\\":\{([^{}]*,)?\\"step\\":\\"%s\\"'
 ANSWER = r'sendto\([0-9]+, "\{\\"id\\":%s,'
 # A request is delayed for long enough to be found in the trace while nothing has begun.
 FOUND_SECONDS, HELD_SECONDS = 0.5, 300

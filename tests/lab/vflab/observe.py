@@ -85,9 +85,9 @@ class Observe:
     def vfio_holders(self, pci):
         """Returns (pid, name) of each process that has the VFIO group of a PCI function open."""
         group = self.iommu_group(pci)
-        found = self.lines(f"for p in /proc/[0-9]*; do ls -l $p/fd 2>/dev/null | "
-                           f"grep -q ' /dev/vfio/{group}$' && echo \"${{p#/proc/}} $(cat $p/comm)\""
-                           "; done; :")
+        found = self.lines(f"find /proc/[0-9]*/fd -maxdepth 1 -lname /dev/vfio/{group} "
+                           "2>/dev/null | cut -d / -f 3 | sort -nu | "
+                           "while read pid; do echo $pid $(cat /proc/$pid/comm); done")
         return [(int(pid), name) for pid, name in (line.split(" ", 1) for line in found)]
 
     # --- libvirt ---
