@@ -5,7 +5,7 @@ import json
 
 from vflab import captured
 from vflab.captured import perform
-from vflab.product import TRAIN, Product
+from vflab.product import STORE, TRAIN, Product
 
 BOUNDS = "/etc/vfmgr/conf.d/abuse.toml"
 RULES = """[bounds]
@@ -40,6 +40,7 @@ def run(lab):
     before = lab.observe.clean_state()
     for name, request, words in tries(lab, product):
         front.refused(name, request, words)
+    at_boot(lab)
     front.refused("a VF that was not reset", *not_reset(lab, front, product, attachment))
     lab.step("what is no request")
     for name, request in nonsense():
@@ -138,6 +139,26 @@ def tries(lab, product):
         ("a reset of a VF that a VM has", perform(1, "reset_vf", vf={"pf": pf, "index": 0}),
          "VF 0"),
     ]
+
+
+def at_boot(lab):
+    """What is restored is planned from the front's database: here one with another address."""
+    def write(prefix, address):
+        lab.host.run("systemctl stop vfmgrd vfmgr-restore")
+        lab.host.run([*AS_FRONT.split()[:-1], "sqlite3", STORE, "UPDATE networks SET document = "
+                      f"json_set(document, '$.network.prefix', '{prefix}', "
+                      f"'$.network.pfs[0].host_address', '{address}')"])
+    write("10.0.0.0/24", "10.0.0.1")
+    mark = lab.host.journal_cursor()
+    lab.host.run("systemctl start vfmgr-restore", check=False)
+    said = lab.host.wait_for_journal("10.0.0.1 may not be an address", mark, unit="vfmgr-restore")
+    lab.count("tries")
+    lab.step(f"another address, from the database, at boot: {said}")
+    if lab.check_equal(lab.host.run("ip -br addr | grep -w 10.0.0.1 || :").stdout, "",
+                       "the address after a restore from a false database"):
+        lab.count("refused")
+    write(TRAIN["prefix"], TRAIN["host_address"])
+    lab.host.run("systemctl start vfmgr-restore vfmgrd", timeout=180)
 
 
 def not_reset(lab, front, product, attachment):
