@@ -120,6 +120,8 @@ class Kills:
                 self.hits.append((process, kind, moment))
                 lab.count("kills")
             lab.host.run(f"kill -KILL {pids[process]}")
+            if process == WORKER:
+                held.release()  # its tracer keeps what is left of it
             if process != "vfmgrd":
                 self.answers(text)
         held.release()

@@ -86,5 +86,6 @@ class HeldStep:
                                f"{TRACE}", DEADLINE_SECONDS)
 
     def release(self):
-        self.tracer.stop("INT")
+        """May be called again. strace itself would wait until the delay is over."""
+        self.tracer.stop("KILL")
         self.lab.host.run(f"kill -CONT {self.pid}; rm -f {TRACE}", check=False)
