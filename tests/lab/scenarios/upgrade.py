@@ -9,11 +9,13 @@ import json
 import time
 
 from vflab import captured, packages, programs, version_before
+from vflab.added_packages import AddedPackages
 from vflab.captured import perform
 from vflab.numbered import Streams
 from vflab.product import Before, Product
 from vflab.second_machine import SecondMachine
 from vflab.skew import Pair, typed, vfctl_commands
+from vflab.trees import dependencies
 
 BOOT = "own"
 # Without a compiler cache the version before alone takes 25 minutes to build.
@@ -42,7 +44,8 @@ def run(lab):
     before = version_before.built(lab.machine.settings["suite"])
     today, _ = packages.built(lab.machine.settings["suite"])
     program = programs.built(lab, "numbered")
-    with SecondMachine(lab, programs=[program]) as second:
+    needed = [each.split()[0] for each in dependencies(version_before.hosts(before))]
+    with AddedPackages(lab, needed), SecondMachine(lab, programs=[program]) as second:
         Upgrade(lab, before, today, second, program).run()
 
 

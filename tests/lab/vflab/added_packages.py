@@ -24,20 +24,25 @@ class AddedPackages:
     def debs(self):
         suite = self.lab.machine.settings["suite"]
         status = self.host.read("/var/lib/dpkg/status")
-        key = hash_of("1", suite, self.packages, status)
+        # apt would fetch a newer version of one that is there.
+        missing = [name for name in self.packages if f"Package: {name}\n" not in status]
+        key = hash_of("2", suite, missing, status)
 
         def build(folder):
-            apt.download_missing(folder, suite, status, self.packages)
+            if missing:
+                apt.download_missing(folder, suite, status, missing)
         return part(f"added-{suite}", key, build)
 
     def names(self):
         return set(self.host.run(NAMES).lines())
 
     def __enter__(self):
-        debs = self.debs()
+        debs = sorted(self.debs().glob("*.deb"))
         self.before = self.names()
+        if not debs:
+            return self
         self.host.run(f"mkdir {INSIDE}")
-        for deb in sorted(debs.glob("*.deb")):
+        for deb in debs:
             self.host.copy_in(deb, f"{INSIDE}/{deb.name}")
         self.host.run(f"DEBIAN_FRONTEND=noninteractive dpkg --force-unsafe-io --install "
                       f"{INSIDE}/*.deb && rm -r {INSIDE}", timeout=INSTALL_SECONDS)
@@ -47,5 +52,6 @@ class AddedPackages:
         if failed:
             return  # the boot ends with it, and its state is evidence
         added = " ".join(map(quote, sorted(self.names() - self.before)))
-        self.host.run(f"DEBIAN_FRONTEND=noninteractive dpkg --purge {added}",
-                      timeout=INSTALL_SECONDS)
+        if added:
+            self.host.run(f"DEBIAN_FRONTEND=noninteractive dpkg --purge {added}",
+                          timeout=INSTALL_SECONDS)

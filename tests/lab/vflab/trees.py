@@ -63,15 +63,21 @@ def copy_tree(source, target):
     call(["cp", "-a", *[str(source / name) for name in others], str(target)])
 
 
-def with_dependencies(kind, suite, base, debs):
-    """The base tree plus the dependencies of vfmgr's packages: they install offline."""
+def dependencies(debs):
+    """Returns what the packages depend on besides each other, as their control files say it."""
     names = {deb.name.split("_")[0] for deb in debs}
-    expected = []
+    found = []
     for deb in debs:
         for dependency in call(["dpkg-deb", "-f", str(deb), "Depends"]).split(","):
             dependency = dependency.strip()
-            if dependency and dependency.split()[0] not in names and dependency not in expected:
-                expected.append(dependency)
+            if dependency and dependency.split()[0] not in names and dependency not in found:
+                found.append(dependency)
+    return found
+
+
+def with_dependencies(kind, suite, base, debs):
+    """The base tree plus the dependencies of vfmgr's packages: they install offline."""
+    expected = dependencies(debs)
     if not expected:
         return base
 

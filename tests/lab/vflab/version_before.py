@@ -12,6 +12,11 @@ def built(suite):
     return packages_of(COMMIT, suite)
 
 
+def hosts(folder):
+    """Returns the .deb files that a host has."""
+    return [only(folder, package) for package in ("vfmgr", "vfmgr-cli")]
+
+
 def only(folder, package):
     """Returns a package's .deb file in a folder of packages."""
     return next(folder.glob(f"{package}_*.deb"))
