@@ -16,7 +16,7 @@ import re
 import time
 
 from vflab.crashes import Ends, served_again, unfinished
-from vflab.held_step import HeldStep, underway, unit, worker
+from vflab.held_step import HeldStep, underway
 from vflab.lab_pf import LabPfs
 from vflab.paths import REPO
 from vflab.product import Before, Product
@@ -101,8 +101,13 @@ class Kills:
                 self.lab.observe.ip_link_vf(self.product.pf, 0))
 
     def pids(self, word):
-        return {name: worker(self.lab, word) if name == WORKER else unit(self.lab, name)
-                for name in PROCESSES}
+        """Waits until all of them run."""
+        units = [name for name in PROCESSES if name != WORKER]
+        probes = [f"systemctl show -P MainPID {name} | grep -vx 0" for name in units]
+        probes.append(f"pgrep -xf '{WORKER} {word}'")
+        found = self.lab.host.wait_for(f"{', '.join(units)} and the worker of {word} run",
+                                       " && ".join(probes), 120).split()
+        return dict(zip([*units, WORKER], map(int, found), strict=True))
 
     def kill(self, processes, kind, moment):
         lab, request = self.lab, self.requests[KINDS[kind]]

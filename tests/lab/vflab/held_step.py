@@ -17,7 +17,7 @@ TRACE, COPY = "/run/held-step.strace", "/run/held-step.store"
 REQUEST = r'\\"id\\":[0-9]+,([^{}]*,)?\\"step\\":\{([^{}]*,)?\\"step\\":\\"%s\\"'
 ANSWER = r'sendto\([0-9]+, "\{\\"id\\":%s,'
 # A request is delayed for long enough to be found in the trace while nothing has begun.
-FOUND_SECONDS, HELD_SECONDS = 0.5, 300
+FOUND_SECONDS, HELD_SECONDS = 0.3, 300
 BROKER_SOCKET, WORKER_FD = "/run/vfmgr-broker.sock", 3
 DEADLINE_SECONDS = 90
 OF_BROKER = "awk '$8 == \"{path}\" {{print \"socket:[\" $7 \"]\"}}' /proc/net/unix"

@@ -124,9 +124,7 @@ class Observe:
 
     def addresses(self, ifname):
         """Returns for example ['192.168.100.3/24'], without IPv6 link-local addresses."""
-        shown = self.host.run(f"ip -j addr show dev {quote(ifname)}").json()[0]
-        return [f"{entry['local']}/{entry['prefixlen']}" for entry in shown["addr_info"]
-                if entry["scope"] != "link"]
+        return global_addresses(self.host.run(f"ip -j addr show dev {quote(ifname)}").json())
 
     def routes(self, ifname=None):
         where = f"dev {quote(ifname)}" if ifname else ""
@@ -139,6 +137,12 @@ class Observe:
         """Returns {rdma device: network device}."""
         return {link["ifname"]: link.get("netdev")
                 for link in self.host.run("rdma -j link").json()}
+
+
+def global_addresses(shown):
+    """Of the first interface in iproute2's JSON."""
+    return [f"{entry['local']}/{entry['prefixlen']}" for entry in shown[0]["addr_info"]
+            if entry["scope"] != "link"]
 
 
 def flat_vf(vf):
