@@ -2,6 +2,7 @@
 // AttachmentSpec: a request to attach a VF to a VM. Attachment: the resulting attachment. Values.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -42,6 +43,9 @@ struct AttachmentSpec {
     std::optional<std::string> reservation{};  // takes one of its VFs
     bool operator==(AttachmentSpec const&) const = default;
 };
+
+// So many of one VM can begin in one request.
+inline constexpr std::size_t attachment_set_max = 32;
 
 // A PF that was considered for a request without one.
 struct Candidate {

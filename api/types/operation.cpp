@@ -35,6 +35,7 @@ void fields(F& f, V& operation) {
     f.value("created_at", operation.created_at);
     f.nullable("finished_at", operation.finished_at);
     f.nullable("vm_uuid", operation.vm_uuid);
+    f.defaulted("attachments", operation.attachments);
     f.defaulted("spans", operation.spans);
 }
 
@@ -54,6 +55,7 @@ template <class F, Of<DryRun> V>
 void fields(F& f, V& dry_run) {
     f.value("plan", dry_run.plan);
     f.maybe("attachment", dry_run.attachment);
+    f.defaulted("attachments", dry_run.attachments);
 }
 
 template struct Json<PlanView>;

@@ -70,7 +70,8 @@ struct Operation {
     std::string request_id{};                // id of the request that started it; may be empty
     Time created_at{};
     std::optional<Time> finished_at;
-    std::optional<std::string> vm_uuid{};  // of the VM that it is about
+    std::optional<std::string> vm_uuid{};    // of the VM that it is about
+    std::vector<std::string> attachments{};  // ids, if it is about several
     // In the order of time; what is missing was spent on other code. Empty until it has ended.
     std::vector<Span> spans{};
     bool operator==(Operation const&) const = default;
@@ -93,7 +94,8 @@ struct PlanView {
 // The answer to a dry run.
 struct DryRun {
     PlanView plan;
-    std::optional<Attachment> attachment;  // as it would be
+    std::optional<Attachment> attachment;   // as it would be
+    std::vector<Attachment> attachments{};  // of a request for several, in its order
 };
 
 extern template struct Json<PlanView>;

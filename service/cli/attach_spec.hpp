@@ -35,6 +35,7 @@ struct AttachArguments {
     std::optional<std::uint32_t> max_tx_rate_mbps;
     std::string persistence;
     std::vector<std::string> best_effort;
+    std::optional<std::uint32_t> count;  // of VFs, all of one request
     bool verify = false;
     std::optional<std::uint32_t> verify_timeout_seconds;
     std::string verify_profile;

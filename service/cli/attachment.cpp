@@ -67,18 +67,55 @@ Result<AttachedVf> vf_to_attach(Connection const& connection, AttachArguments co
     return AttachedVf{vf.pf, vf.index};
 }
 
+// What only one VF can have.
+Result<void> check_count(AttachArguments const& arguments) {
+    if (!arguments.count) return {};
+    for (auto const& [option, value] :
+         {std::pair{"--vf", &arguments.vf}, std::pair{"--address", &arguments.address},
+          std::pair{"--mac", &arguments.mac}, std::pair{"--node-guid", &arguments.node_guid},
+          std::pair{"--port-guid", &arguments.port_guid}})
+        if (!value->empty() && *arguments.count > 1)
+            return fail(
+                Problem::invalid_request,
+                fmt::format("{} names one VF's, and {} are requested", option, *arguments.count),
+                fmt::format("leave {} out: each VF gets its own", option));
+    return {};
+}
+
+Result<void> print_attachments(Connection const& connection, Options const& options,
+                               std::vector<std::string> const& ids) {
+    auto documents = json::array();
+    std::vector<Attachment> attachments;
+    for (auto const& id : ids) {
+        VFMGR_TRY(auto const response, connection.send({.path = "/v1/attachments/" + id}));
+        VFMGR_TRY(attachments.emplace_back(), value_of<Attachment>(response));
+        documents.push_back(json::parse(response.body));
+    }
+    return print(attachment_table(attachments), documents.dump(), options);
+}
+
 Result<void> attach(Options const& options, AttachArguments const& arguments) {
+    VFMGR_CHECK(check_count(arguments));
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const vf, vf_to_attach(connection, arguments));
     VFMGR_TRY(AttachmentSpec const spec, attachment_spec(arguments, vf));
-    ApiRequest request{.method = "POST", .path = "/v1/attachments", .body = json(spec).dump()};
+    bool const several = arguments.count.value_or(1) > 1;
+    auto body = json(spec);
+    if (several) body = {{"attachments", std::vector<json>(*arguments.count, body)}};
+    ApiRequest request{.method = "POST", .path = "/v1/attachments", .body = body.dump()};
     if (auto key = random_key(); !options.dry_run && !key.empty())
         request.headers["idempotency-key"] = std::move(key);
     VFMGR_TRY(auto const settled,
               change(connection, options, std::move(request), attachment_table({})));
     if (!settled.done) return {};
+    auto const& operation = settled.done->operation;
+    if (several) {
+        print_sentence(fmt::format("VM {} has its {} VFs", arguments.vm, *arguments.count),
+                       options);
+        return print_attachments(connection, options, operation.attachments);
+    }
     print_sentence(fmt::format("VM {} has its VF", arguments.vm), options);
-    return print_attachment(connection, options, settled.done->operation.subject);
+    return print_attachment(connection, options, operation.subject);
 }
 
 Result<void> set_attachment(Options const& options, std::string const& name,
@@ -98,8 +135,31 @@ Result<void> set_attachment(Options const& options, std::string const& name,
     return print_attachment(connection, options, path);
 }
 
-Result<void> detach(Options const& options, std::string const& name) {
+struct DetachArguments {
+    bool all = false;  // of the VM
+};
+
+Result<void> detach_all(Connection const& connection, Options const& options,
+                        std::string const& vm) {
+    VFMGR_TRY(auto const response,
+              connection.list({.path = "/v1/attachments", .query = {{"vm", vm}}}, SIZE_MAX));
+    VFMGR_TRY(auto const list, value_of<ItemList<Attachment>>(response));
+    if (list.items.empty())
+        return fail(Problem::not_found, fmt::format("no VM {} has an attachment", vm),
+                    "vfctl attachment list shows which have");
+    std::string ids;
+    for (auto const& one : list.items) ids += (ids.empty() ? "" : ",") + one.id;
+    ApiRequest request{.method = "DELETE", .path = "/v1/attachments", .query = {{"ids", ids}}};
+    return change_and_report(
+        connection, options, std::move(request),
+        fmt::format("detached: the {} VFs of VM {} were reset and verified clean",
+                    list.items.size(), vm));
+}
+
+Result<void> detach(Options const& options, std::string const& name,
+                    DetachArguments const& arguments) {
     VFMGR_TRY(auto const connection, Connection::open(options));
+    if (arguments.all) return detach_all(connection, options, name);
     VFMGR_TRY(auto const id, resolve_attachment(connection, name));
     ApiRequest request{.method = "DELETE", .path = "/v1/attachments/" + id};
     VFMGR_TRY(auto const settled,
@@ -220,6 +280,10 @@ void add_attach(CLI::App& app, Session& session) {
                     attach, AttachArguments{});
     command->add_option("VM", arguments.vm, "name or UUID")->required();
     command
+        ->add_option("--count", arguments.count,
+                     "so many VFs at once: all of them, or none (default: 1)")
+        ->check(CLI::Range(std::size_t{1}, attachment_set_max));
+    command
         ->add_option("--pf", arguments.pf,
                      "PCI address or netdev (default: the VF's, or the best one for the network, "
                      "pool or reservation)")
@@ -284,8 +348,10 @@ void add_verify_options(CLI::App& command, VerifyArguments& arguments) {
 
 void add_attachment_commands(CLI::App& app, Session& session) {
     add_attach(app, session);
-    add_named(app, session, "detach", "detach a VF from a VM, reset it and verify that it is clean",
-              attachment_or_vm, detach);
+    auto const [detach_command, detached, which] = add_named(
+        app, session, "detach", "detach a VF from a VM, reset it and verify that it is clean",
+        attachment_or_vm, detach, DetachArguments{});
+    detach_command->add_flag("--all", which.all, "all VFs of the VM, in one operation");
     auto const [verify_command, id, arguments] =
         add_named(app, session, "verify", "prove RDMA over an attached VF again", attachment_or_vm,
                   verify, VerifyArguments{});

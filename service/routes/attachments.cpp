@@ -2,9 +2,12 @@
 // Attachments and their verifications.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
+#include <ranges>
 
 #include "api/types/json.hpp"
+#include "api/types/text.hpp"
 #include "service/routes/api.hpp"
 #include "service/routes/page.hpp"
 #include "vfmgr/engine/revision.hpp"
@@ -68,9 +71,23 @@ Change always(Command command) {
             [](Call const&, Snapshot const&) { return json_response(200, nullptr); }};
 }
 
+// One attachment's spec, or {"attachments": [SPEC, …]}.
+struct AttachBody {
+    std::vector<AttachmentSpec> specs;
+};
+template <class F, Of<AttachBody> V>
+void fields(F& reader, V& body) {
+    if (!reader.json().is_object() || !reader.json().contains("attachments"))
+        return reader.members_of(body.specs.emplace_back());
+    reader.value("attachments", body.specs);
+    auto const count = body.specs.size();
+    if (reader.clean() && (count == 0 || count > attachment_set_max))
+        reader.complain("attachments", fmt::format("must have 1 to {}", attachment_set_max));
+}
+
 Result<Change> attach(Call const& call) {
-    VFMGR_TRY(auto spec, from_json_text<AttachmentSpec>(call.request.body));
-    return always(Attach{std::move(spec)});
+    VFMGR_TRY(auto body, from_json_text<AttachBody>(call.request.body));
+    return always(Attach{std::move(body.specs)});
 }
 
 Result<Change> change_attachment(Call const& call) {
@@ -80,6 +97,28 @@ Result<Change> change_attachment(Call const& call) {
 
 Change detach(Call const& call) {
     return always(Detach{call.ids.at("id")});
+}
+
+Result<Change> detach_several(Call const& call) {
+    constexpr char const* example = "DELETE /v1/attachments?ids=3f9c2b1d,5a017c22";
+    VFMGR_TRY(auto const given, text_filter(call, "ids"));
+    std::vector<std::string> ids;
+    for (auto const part : std::views::split(given, ',')) {
+        std::string id(part.begin(), part.end());
+        if (!is_attachment_id(id))
+            return fail(Problem::invalid_request,
+                        fmt::format("{} is no id of an attachment", vfmgr::quoted(id)), example);
+        if (std::ranges::find(ids, id) == ids.end()) ids.push_back(std::move(id));
+    }
+    if (ids.empty())
+        return fail(Problem::invalid_request, "ids is missing: which attachments are meant",
+                    example);
+    if (ids.size() > attachment_set_max)
+        return fail(Problem::invalid_request,
+                    fmt::format("{} attachments are more than {} in one request", ids.size(),
+                                attachment_set_max),
+                    "make several requests");
+    return always(Detach{std::move(ids)});
 }
 
 Result<Change> prove(Call const& call) {
@@ -120,6 +159,7 @@ std::vector<Route> attachment_routes(Engine& engine) {
         {"GET", all, Role::viewer, Published{list_attachments},
          list_parameters({"vm", "pf", "network", "pool", "reservation", "state"}), for_tenants_too},
         {"POST", all, Role::operator_, attach, {"dry_run"}, for_tenants_too},
+        {"DELETE", all, Role::operator_, detach_several, {"dry_run", "ids"}, for_tenants_too},
         {"GET", one, Role::viewer, Published{show_attachment}, {}, for_tenants_too},
         {"PATCH", one, Role::operator_, change_attachment, {"dry_run"}, for_tenants_too},
         {"DELETE", one, Role::operator_, detach, {"dry_run"}, for_tenants_too},

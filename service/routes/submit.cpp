@@ -58,6 +58,7 @@ Result<http::Response> answered(Call const& call, Change const& change, Answer c
     if (!answer.plan) return change.nothing(call, now);
     nlohmann::json body{{"plan", *answer.plan}};
     if (answer.attachment) body["attachment"] = *answer.attachment;
+    if (!answer.attachments.empty()) body["attachments"] = answer.attachments;
     bool const whole = std::holds_alternative<ReplaceDesired>(change.command);
     if (whole) body["changes"] = answer.changes;
     auto response = json_response(200, body);

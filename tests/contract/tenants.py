@@ -44,6 +44,7 @@ REQUESTS = {
     "listAttachments": ("", None, 200),
     "attach": (DRY, {"vm": "{vm}", "pool": "{pool}", "network": "{network}"}, 200),
     "getAttachment": ("", None, 200), "detach": (DRY, None, 200),
+    "detachSeveral": (DRY + "&ids={id}", None, 200),
     "changeAttachment": (DRY, {"settings": {"link_state": None}}, 200),
     "getCertificate": ("", None, 404),
     "listVerifications": ("", None, 200), "verify": (DRY, {}, 200),
@@ -180,7 +181,8 @@ class Columns:
         if ROLES.index(role) < ROLES.index(operation.role):
             return 403
         names_something = operation.in_path() and operation.in_path() != ["code"]
-        if own and of is not own and (names_something or operation.id == "attach"):
+        in_request = operation.id in ("attach", "detachSeveral")
+        if own and of is not own and (names_something or in_request):
             return 403 if operation.id in FORBIDDEN_OF_OTHERS else 404
         return status
 
@@ -188,13 +190,14 @@ class Columns:
 def given(operation, of):
     """What a request says of what somebody has: its answer may repeat that."""
     ids, body = of.ids(operation.path), of.body(REQUESTS[operation.id][1]) or {}
-    path = [str(ids[name]) for name in operation.in_path() if name not in ("index", "code")]
+    names = [*operation.in_path(), *re.findall(r"{(\w+)}", REQUESTS[operation.id][0])]
+    path = [str(ids[name]) for name in names if name not in ("index", "code")]
     return path + [value for value in body.values() if isinstance(value, str)]
 
 
 def asked(daemon, operation, token, of, ids=None):
     query, body, _ = REQUESTS[operation.id]
-    path = operation.path.format(**{**of.ids(operation.path), **(ids or {})}) + query
+    path = (operation.path + query).format(**{**of.ids(operation.path), **(ids or {})})
     headers = {"Authorization": "Bearer " + token}
 
     def once():

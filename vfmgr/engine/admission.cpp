@@ -4,6 +4,8 @@
 // fresh view.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "api/os/random.hpp"
 #include "vfmgr/engine/engine.hpp"
 #include "vfmgr/engine/execute.hpp"
@@ -21,6 +23,17 @@ namespace {
 // What restores a state is not held to the bounds: root may have narrowed them since.
 bool restores(OperationKind kind) {
     return kind == OperationKind::detach || kind == OperationKind::end_gone_pf;
+}
+
+// Of several attachments that is all of them; the operation names those that it is about.
+std::string subject_of(std::vector<std::string> const& attachments) {
+    return attachments.size() == 1 ? attachment_subject(attachments.front()) : "/v1/attachments";
+}
+
+void append(Plan& plan, Plan more) {
+    std::ranges::move(more.steps, std::back_inserter(plan.steps));
+    std::ranges::move(more.blast_radius, std::back_inserter(plan.blast_radius));
+    std::ranges::move(more.notes, std::back_inserter(plan.notes));
 }
 
 PlaceRequest const detaching{PlaceRequest::Work::detaches, {}};
@@ -43,10 +56,10 @@ struct Engine::Admission {
     Plan plan;
     Operations::Work work{};  // empty: nothing is to be done
     PlaceRequest place{};
-    std::optional<Attachment> attachment{};  // shown by a dry run
-    std::uint64_t revision = 0;              // of the command's subject; 0: it has none
-    std::optional<Batch> stored{};           // stored at once, by a command without steps
-    std::vector<DesiredChange> changes{};    // shown by a dry run
+    std::vector<Attachment> attachments{};  // that it is about; shown by a dry run
+    std::uint64_t revision = 0;             // of the command's subject; 0: it has none
+    std::optional<Batch> stored{};          // stored at once, by a command without steps
+    std::vector<DesiredChange> changes{};   // shown by a dry run
 };
 
 // Makes the admission of each command.
@@ -96,16 +109,17 @@ struct Engine::Admitting {
     }
 
     Result<Admission> operator()(Attach const& command) const {
+        auto const& specs = command.specs;
         VFMGR_TRY(std::string const seed, state.store.host_seed());
-        auto const id = random_hex(4);
-        VFMGR_TRY(AttachmentPlan planned,
-                  plan_attachment(host, state.desired(), id, command.spec, seed));
+        std::vector<std::string> ids(specs.size());
+        std::ranges::generate(ids, [] { return random_hex(4); });
+        VFMGR_TRY(auto planned, plan_attachments(host, state.desired(), ids, specs, seed));
         Admission admission{
-            OperationKind::attach, attachment_subject(id), std::move(planned.plan),
-            calling(engine.attachments_, &Attachments::attach, id, command.spec, intent.tenant)};
-        if (planned.attachment.spec.verify == VerifyMode::required)
-            admission.place.vm = planned.attachment.vm_uuid;
-        admission.attachment = std::move(planned.attachment);
+            OperationKind::attach, subject_of(ids), std::move(planned.plan),
+            calling(engine.attachments_, &Attachments::attach, ids, specs, intent.tenant)};
+        for (auto const& one : planned.attachments)
+            if (one.spec.verify == VerifyMode::required) admission.place.vm = one.vm_uuid;
+        admission.attachments = std::move(planned.attachments);
         return admission;
     }
 
@@ -127,21 +141,25 @@ struct Engine::Admitting {
                                      intent.tenant);
         if (command.patch.verify == VerifyMode::required)
             admission.place.vm = planned.attachment.vm_uuid;
-        admission.attachment = std::move(planned.attachment);
+        admission.attachments.push_back(std::move(planned.attachment));
         return admission;
     }
 
     Result<Admission> operator()(Detach const& command) const {
-        auto const attachment = state.desired().attachments.find(command.attachment);
-        if (attachment == state.desired().attachments.end())
-            return fail(no_attachment(command.attachment));
-        VFMGR_TRY(Plan plan, plan_detach(host, state.desired(), attachment->second));
-        return Admission{OperationKind::detach,
-                         attachment_subject(command.attachment),
-                         std::move(plan),
-                         calling(engine.attachments_, &Attachments::detach, command.attachment),
-                         detaching,
-                         attachment->second};
+        auto const& ids = command.attachments;
+        Admission admission{OperationKind::detach,
+                            subject_of(ids),
+                            {},
+                            calling(engine.attachments_, &Attachments::detach, ids),
+                            detaching};
+        for (auto const& id : ids) {
+            auto const attachment = state.desired().attachments.find(id);
+            if (attachment == state.desired().attachments.end()) return fail(no_attachment(id));
+            VFMGR_TRY(Plan plan, plan_detach(host, state.desired(), attachment->second));
+            append(admission.plan, std::move(plan));
+            admission.attachments.push_back(attachment->second);
+        }
+        return admission;
     }
 
     Result<Admission> operator()(LiftQuarantine const& command) const {
@@ -256,7 +274,7 @@ struct Engine::Admitting {
                             std::move(plan),
                             calling(engine.attachments_, &Attachments::verify, command)};
         admission.place = {PlaceRequest::Work::none, attachment->second.vm_uuid};
-        admission.attachment = attachment->second;
+        admission.attachments.push_back(attachment->second);
         return admission;
     }
 };
@@ -325,12 +343,16 @@ Result<Answer> Engine::admit_known(Control::State& state, Command const& command
     tidy_reservations(state, operations_.seams().clock.now());
     VFMGR_TRY(auto admission, std::visit(Admitting{*this, state, *host, intent}, command));
     if (!restores(admission.kind)) VFMGR_CHECK(operations_.check_bounds(*host, admission.plan));
-    if (intent.dry_run)
-        return Answer{{},
-                      std::move(admission.plan),
-                      std::move(admission.attachment),
-                      admission.revision,
-                      std::move(admission.changes)};
+    auto& attachments = admission.attachments;
+    if (intent.dry_run) {
+        Answer answer{
+            {}, std::move(admission.plan), {}, admission.revision, std::move(admission.changes)};
+        if (attachments.size() == 1)
+            answer.attachment = std::move(attachments.front());
+        else
+            answer.attachments = std::move(attachments);
+        return answer;
+    }
     if (!admission.work) {
         if (admission.stored) VFMGR_CHECK(state.commit(std::move(*admission.stored)));
         return Answer{{}, {}, {}, admission.revision};
@@ -340,7 +362,9 @@ Result<Answer> Engine::admit_known(Control::State& state, Command const& command
     operation.requested_by = intent.requested_by;
     operation.request_id = intent.request_id;
     operation.steps = planned_steps(admission.plan);
-    if (admission.attachment) operation.vm_uuid = admission.attachment->vm_uuid;
+    if (!attachments.empty()) operation.vm_uuid = attachments.front().vm_uuid;
+    if (attachments.size() > 1)
+        for (auto const& one : attachments) operation.attachments.push_back(one.id);
     VFMGR_TRY(operation, operations_.accept(state, std::move(operation), intent,
                                             std::move(admission.work), admission.place));
     return Answer{std::move(operation), std::move(admission.plan), {}, 0};

@@ -50,11 +50,9 @@ Error left_mixed(Failure const& failure) {
 }  // namespace
 
 // Plans under the claims from a fresh view; `before` is the attachment as it is then.
-Result<Attachments::Begun> Attachments::begin_change(Operation& operation,
-                                                     ChangeAttachment const& command,
-                                                     IfMatch const& if_match,
-                                                     std::string const& tenant,
-                                                     Attachment& before) {
+Result<Attachments::Begun<AttachmentPlan>> Attachments::begin_change(
+    Operation& operation, ChangeAttachment const& command, IfMatch const& if_match,
+    std::string const& tenant, Attachment& before) {
     auto const& id = command.attachment;
     auto const admitted = seams().control.snapshot().desired;
     auto const known = admitted->attachments.find(id);
@@ -82,7 +80,8 @@ Result<Attachments::Begun> Attachments::begin_change(Operation& operation,
         return plan;
     });
     if (!planned) return fail(planned.error());
-    return Begun{std::move(claim), std::move(*planned), std::move(host), std::move(first)};
+    return Begun<AttachmentPlan>{std::move(claim), std::move(*planned), std::move(host),
+                                 std::move(first)};
 }
 
 void Attachments::change(Operation& operation, ChangeAttachment const& command,
@@ -127,7 +126,7 @@ void Attachments::change(Operation& operation, ChangeAttachment const& command,
 void Attachments::prove_change(Operation& operation, Verify const& command,
                                Attachment const& before, Attachment const& changed) {
     operations_.places().rest(operation.id);
-    auto const proved = runs_.prove(operation, command);
+    auto const proved = runs_.prove(operation, {command});
     operations_.places().resume(operation.id);
     if (proved) return operations_.finish(operation, {}, {});
     if (operations_.stopping()) return;  // recovery ends it: the new settings stand

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of an attachment: attach, prove, detach. Straight-line code on the operation's thread.
+// The end of an attachment, and its proofs. Straight-line code on the operation's thread.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -41,13 +41,6 @@ std::string lift_it(VfId const& vf) {
     return fmt::format("fix it, then: vfctl vf lift-quarantine {} {}", to_string(vf.pf), vf.index);
 }
 
-Error in_quarantine(Failure const& failure, VfId const& vf) {
-    auto error = failure.error;
-    error.detail += fmt::format("; undoing it failed: {}", fmt::join(failure.residue, "; "));
-    error.remedy = "the VF is in quarantine: " + lift_it(vf);
-    return error;
-}
-
 Error not_clean(Attachment const& attachment, std::vector<std::string> const& residue) {
     return {Problem::kernel_refused,
             fmt::format("VF {}, detached from VM {}, is in quarantine: {}",
@@ -71,126 +64,6 @@ Result<void> check_reach(DesiredState const& desired, Attachment const& attachme
 }
 
 }  // namespace
-
-// A request without a PF gets the best one of the published view.
-Result<PciAddress> Attachments::pf_for(std::string const& id, AttachmentSpec const& spec) {
-    if (spec.pf) return *spec.pf;
-    auto const host = seams().control.snapshot().host;
-    return seams().control.wait([&](Control::State& state) -> Result<PciAddress> {
-        VFMGR_TRY(std::string const seed, state.store.host_seed());
-        VFMGR_TRY(auto const planned, plan_attachment(*host, state.desired(), id, spec, seed));
-        return planned.attachment.vf.pf;
-    });
-}
-
-// Plans under the claims from a fresh view; the attachment is durable before anything is touched.
-// False: another PF is the better one by now.
-Result<bool> Attachments::begin_attachment(Operation& operation, std::string const& id,
-                                           AttachmentSpec const& spec, std::string const& tenant,
-                                           PciAddress const& claimed, Begun& begun) {
-    auto const span = timed(SpanKind::plan, "plan, and store the attachment");
-    return seams().control.wait([&](Control::State& state) -> Result<bool> {
-        tidy_reservations(state, seams().clock.now());
-        VFMGR_TRY(std::string const seed, state.store.host_seed());
-        auto const& host = begun.host;
-        VFMGR_TRY(AttachmentPlan planned, plan_attachment(host, state.desired(), id, spec, seed));
-        VFMGR_CHECK(permit_begin(state, tenant, planned.attachment));
-        VFMGR_CHECK(operations_.check_bounds(host, planned.plan));
-        auto const& pci = planned.attachment.vf.pf;
-        if (pci != claimed) return false;
-        planned.attachment.created_at = seams().clock.now();
-        planned.attachment.operation = operation.id;
-        planned.attachment.requested_by = operation.requested_by;
-        auto pf = state.desired().pfs.at(pci);
-        pf.base = planned.base;
-        operation.steps = planned_steps(planned.plan);
-        operation.state = OperationState::running;
-        Batch batch;
-        batch.save_pfs.emplace_back(pci, std::move(pf));
-        keep_identity(batch, host.kernel, state.desired(), pci);
-        batch.save_attachments.push_back(planned.attachment);
-        begun.first = intend_first(operation, planned.plan, host, batch);
-        batch.save_operations.push_back(operation);
-        VFMGR_CHECK(state.commit(batch));
-        begun.planned = std::move(planned);
-        return true;
-    });
-}
-
-Result<Attachments::Begun> Attachments::begin(Operation& operation, std::string const& id,
-                                              AttachmentSpec const& spec,
-                                              std::string const& tenant) {
-    constexpr int tries_max = 8;
-    auto const admitted = seams().control.snapshot();
-    auto const* const vm = find_vm(*admitted.host, spec.vm);
-    for (int tries = 0; tries < tries_max; ++tries) {
-        VFMGR_TRY(auto const pf, pf_for(id, spec));
-        VFMGR_TRY(auto claim, operations_.claim(operation, keys(pf, vm ? vm->uuid : spec.vm)));
-        VFMGR_TRY(HostView host, observe_for(seams(), pf));
-        Begun begun{std::move(claim), {}, std::move(host), {}};
-        VFMGR_TRY(bool const has_begun, begin_attachment(operation, id, spec, tenant, pf, begun));
-        if (has_begun) return begun;
-    }
-    return fail(
-        Problem::conflict,
-        fmt::format("VFs for VM {} were taken by others as soon as they were chosen", spec.vm),
-        "try again, or name the PF");
-}
-
-void Attachments::attach(Operation& operation, std::string const& id, AttachmentSpec const& wanted,
-                         std::string const& tenant) {
-    Attachment attachment;
-    bool to_prove = false;
-    {
-        auto begun = begin(operation, id, wanted, tenant);
-        if (!begun) return operations_.finish(operation, fail(begun.error()), {});
-        auto& planned = begun->planned;
-        attachment = planned.attachment;
-        auto& steps = planned.plan.steps;
-        // Waits for the guest without the claims: other operations may use the PF meanwhile.
-        to_prove = !steps.empty() && as<AwaitVerification>(steps.back());
-        if (to_prove) steps.pop_back();
-        auto const done = execute(seams(), operation, planned.plan, OnFailure::undo,
-                                  PlannedFrom{begun->host, std::move(begun->first)});
-        if (!done && done.error().residue.empty()) {
-            auto batch = without(attachment);
-            batch.save_events.push_back(event_of(EventKind::attach_failed, attachment, &operation,
-                                                 done.error().error.detail, seams().clock.now()));
-            return operations_.finish(operation, fail(done.error().error), std::move(batch));
-        }
-        if (!done)
-            return operations_.finish(
-                operation, fail(in_quarantine(done.error(), attachment.vf)),
-                quarantined(attachment, "an attach failed and could not be undone",
-                            done.error().residue));
-        attachment.state = AttachmentState::attached;
-        Batch batch;
-        batch.save_attachments.push_back(attachment);
-        batch.save_events.push_back(event_of(EventKind::attached, attachment, &operation,
-                                             "has " + settings_sentence(attachment.settings),
-                                             seams().clock.now()));
-        if (!to_prove)
-            operations_.finish(operation, {}, std::move(batch));
-        else if (!operations_.commit_at_last(batch))
-            return;
-    }
-    auto const& spec = attachment.spec;
-    Verify const verify{
-        id, spec.verify_timeout_seconds, spec.verify_profile.value_or(Profile::default_), {}};
-    if (!to_prove) {
-        if (spec.verify == VerifyMode::background) submit_(verify, operation.requested_by);
-        return;
-    }
-    operations_.places().rest(operation.id);
-    auto const proved = runs_.prove(operation, verify);
-    operations_.places().resume(operation.id);
-    if (proved) return operations_.finish(operation, {}, {});
-    if (operations_.stopping()) return;  // the journal still has it: recovery detaches the VF
-    auto const back = detach_held(operation, attachment);
-    auto outcome = proved.error();
-    if (!back) outcome.detail += "; and " + back.error().detail;
-    operations_.finish(operation, fail(std::move(outcome)), {});
-}
 
 // Plans the detach from a fresh view, and does it. The attachment ends, or its VF is quarantined.
 Result<void> Attachments::perform_detach(Operation& operation, Attachment const& attachment) {
@@ -222,7 +95,8 @@ Result<void> Attachments::perform_detach(Operation& operation, Attachment const&
         auto const [residue, certificate] =
             observe_detached(attachment, notes, std::move(done->left));
         operation.certificate = certificate;
-        end = residue.empty() ? without(attachment) : quarantined(attachment, "not clean", residue);
+        end = residue.empty() ? without({attachment})
+                              : quarantined({attachment}, "not clean", residue);
         if (residue.empty()) {
             end.erase_quarantines.push_back(attachment.vf);
             auto returned = event_of(EventKind::detached, attachment, &operation,
@@ -238,7 +112,7 @@ Result<void> Attachments::perform_detach(Operation& operation, Attachment const&
     } else {
         auto residue = left_undone(operation);
         std::ranges::copy(done.error().residue, std::back_inserter(residue));
-        end = quarantined(attachment, done.error().error.detail, std::move(residue));
+        end = quarantined({attachment}, done.error().error.detail, residue);
     }
     if (!done) outcome = fail(done.error().error);
     end.save_operations.push_back(operation);
@@ -261,27 +135,50 @@ DetachOutcome Attachments::observe_detached(Attachment const& attachment, Detach
     return detach_outcome(HostView{std::move(*after), {}}, attachment, notes);
 }
 
-// Detaches, unless another operation already has.
-Result<void> Attachments::detach_held(Operation& operation, Attachment const& attached) {
-    auto const claim = operations_.claims().take(keys(attached.vf.pf, attached.vm_uuid));
-    auto const desired = seams().control.snapshot().desired;
-    auto const attachment = desired->attachments.find(attached.id);
-    if (attachment == desired->attachments.end()) return {};
-    return perform_detach(operation, attachment->second);
+// Detaches those that no other operation has detached meanwhile, one after the other: a guest that
+// keeps its VF keeps no other in its VM.
+Result<bool> Attachments::detach_each(Operation& operation,
+                                      std::vector<Attachment> const& attached) {
+    ClaimKeys claimed;
+    for (auto const& one : attached) claimed.merge(keys(one.vf.pf, one.vm_uuid));
+    auto const claim = operations_.claims().take(std::move(claimed));
+    std::vector<OperationStep> steps;
+    std::vector<std::string> kept;
+    std::optional<Error> first;
+    bool any = false;
+    for (auto const& one : attached) {
+        auto const desired = seams().control.snapshot().desired;
+        auto const attachment = desired->attachments.find(one.id);
+        if (attachment == desired->attachments.end()) continue;
+        any = true;
+        operation.certificate.reset();
+        auto const done = perform_detach(operation, attachment->second);
+        std::ranges::move(operation.steps, std::back_inserter(steps));
+        if (done) continue;
+        kept.push_back(fmt::format("{}: {}", one.id, done.error().detail));
+        if (!first) first = done.error();
+    }
+    operation.steps = std::move(steps);
+    if (!first) return any;
+    if (attached.size() > 1)
+        first->detail = fmt::format("{} of {} attachments were not detached: {}", kept.size(),
+                                    attached.size(), fmt::join(kept, "; "));
+    return fail(std::move(*first));
 }
 
-void Attachments::detach(Operation& operation, std::string const& id) {
+void Attachments::detach(Operation& operation, std::vector<std::string> const& ids) {
     auto const before = seams().control.snapshot().desired;
-    auto const found = before->attachments.find(id);
-    if (found == before->attachments.end())
-        return operations_.finish(operation, fail(no_such_attachment(id)), {});
-    auto const claim = operations_.claims().take(keys(found->second.vf.pf, found->second.vm_uuid));
-    // Another detach may have been ahead in the queue.
-    auto const desired = seams().control.snapshot().desired;
-    auto const attachment = desired->attachments.find(id);
-    if (attachment == desired->attachments.end())
-        return operations_.finish(operation, fail(no_such_attachment(id)), {});
-    operations_.finish(operation, perform_detach(operation, attachment->second), {});
+    std::vector<Attachment> attached;
+    for (auto const& id : ids) {
+        auto const found = before->attachments.find(id);
+        if (found == before->attachments.end())
+            return operations_.finish(operation, fail(no_such_attachment(id)), {});
+        attached.push_back(found->second);
+    }
+    auto const any = detach_each(operation, attached);
+    if (!any) return operations_.finish(operation, fail(any.error()), {});
+    operations_.finish(operation, *any ? Result<void>() : fail(no_such_attachment(ids.front())),
+                       {});
 }
 
 void Attachments::lift(Operation& operation, VfId const& vf) {
@@ -308,7 +205,7 @@ void Attachments::verify(Operation& operation, Verify const& command) {
         operation.steps.back().state = StepState::failed;
         return operations_.finish(operation, fail(remote.error()), {});
     }
-    operations_.finish(operation, runs_.prove(operation, command, *remote), {});
+    operations_.finish(operation, runs_.prove(operation, {command}, *remote), {});
 }
 
 // Queries the responder before the VM: a fault of the responder does not concern the VM.
@@ -326,33 +223,43 @@ Result<std::optional<RemoteEnd>> Attachments::remote_end(Verify const& request) 
     return RemoteEnd{*request.responder, info, path_to(info.mac, *now.host)};
 }
 
-Batch Attachments::without(Attachment const& attachment) const {
+Batch Attachments::without(std::vector<Attachment> const& ended) const {
     Batch batch;
-    batch.erase_attachments.push_back(attachment.id);
     auto const desired = seams().control.snapshot().desired;
-    bool last = true;
+    std::set<std::string> ids;
+    std::set<VfId> vfs;
+    std::set<PciAddress> unused;
+    for (auto const& one : ended) {
+        batch.erase_attachments.push_back(one.id);
+        ids.insert(one.id);
+        vfs.insert(one.vf);
+        unused.insert(one.vf.pf);
+    }
     for (auto const& [id, other] : desired->attachments)
-        if (id != attachment.id && other.vf.pf == attachment.vf.pf) last = false;
+        if (!ids.contains(id)) unused.erase(other.vf.pf);
     for (auto const& [vf, quarantine] : desired->quarantine)
-        if (vf != attachment.vf && vf.pf == attachment.vf.pf) last = false;
-    auto const pf = desired->pfs.find(attachment.vf.pf);
-    if (last && pf != desired->pfs.end()) {
+        if (!vfs.contains(vf)) unused.erase(vf.pf);
+    for (auto const& pci : unused) {
+        auto const pf = desired->pfs.find(pci);
+        if (pf == desired->pfs.end()) continue;
         auto plain = pf->second;
         plain.base.reset();
-        batch.save_pfs.emplace_back(attachment.vf.pf, std::move(plain));
+        batch.save_pfs.emplace_back(pci, std::move(plain));
     }
     return batch;
 }
 
-Batch Attachments::quarantined(Attachment const& attachment, std::string reason,
-                               std::vector<std::string> residue) const {
+Batch Attachments::quarantined(std::vector<Attachment> const& attachments,
+                               std::string const& reason,
+                               std::vector<std::string> const& residue) const {
     Batch batch;  // not without(): lifting the quarantine restores the PF's links, too
-    batch.erase_attachments.push_back(attachment.id);
-    batch.save_events.push_back(event_of(EventKind::quarantined, attachment, nullptr,
-                                         fmt::format("{}: {}", reason, fmt::join(residue, "; ")),
-                                         seams().clock.now()));
-    batch.save_quarantines.push_back(
-        {attachment.vf, attachment, std::move(reason), std::move(residue), seams().clock.now()});
+    for (auto const& one : attachments) {
+        batch.erase_attachments.push_back(one.id);
+        batch.save_events.push_back(
+            event_of(EventKind::quarantined, one, nullptr,
+                     fmt::format("{}: {}", reason, fmt::join(residue, "; ")), seams().clock.now()));
+        batch.save_quarantines.push_back({one.vf, one, reason, residue, seams().clock.now()});
+    }
     return batch;
 }
 

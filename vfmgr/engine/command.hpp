@@ -77,15 +77,23 @@ struct Reserve {
 struct Release {  // a reservation, with the VFs that it still keeps
     std::string name;
 };
+// One operation: all of them, or none.
 struct Attach {
-    AttachmentSpec spec;
+    std::vector<AttachmentSpec> specs;  // at least one
+
+    explicit Attach(AttachmentSpec spec) : specs{std::move(spec)} {}
+    explicit Attach(std::vector<AttachmentSpec> several) : specs(std::move(several)) {}
 };
 struct ChangeAttachment {
     std::string attachment;
     AttachmentPatch patch;
 };
+// One operation: those that can be are detached, whatever keeps the others.
 struct Detach {
-    std::string attachment;
+    std::vector<std::string> attachments;  // ids, at least one, each once
+
+    explicit Detach(std::string id) : attachments{std::move(id)} {}
+    explicit Detach(std::vector<std::string> ids) : attachments(std::move(ids)) {}
 };
 // An admin requests that a VF in quarantine be detached once more.
 struct LiftQuarantine {
@@ -140,7 +148,8 @@ struct Answer {
     std::optional<Plan> plan;
     std::optional<Attachment> attachment;
     std::uint64_t revision = 0;
-    std::vector<DesiredChange> changes{};  // of a document
+    std::vector<DesiredChange> changes{};   // of a document
+    std::vector<Attachment> attachments{};  // of a dry run for several; `attachment` is absent
 };
 using Reply = std::function<void(Result<Answer>)>;
 

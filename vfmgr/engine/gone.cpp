@@ -82,7 +82,7 @@ void Pfs::end_gone(Operation& operation, PciAddress const& pf) {
     Batch begin;
     for (auto const& attachment : attached)
         if (desired->attachments.contains(attachment.id))
-            append(begin, attachments_.quarantined(attachment, gone_reason,
+            append(begin, attachments_.quarantined({attachment}, gone_reason,
                                                    left_of(*plan, operation, attachment.id)));
     begin.save_operations.push_back(operation);
     if (!operations_.commit_at_last(begin)) return;

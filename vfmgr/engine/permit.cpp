@@ -27,7 +27,8 @@ enum class Admitted { now, before };
 
 // An attachment is stored when its operation begins. Those that wait for that count at admission;
 // at the beginning they do not, or each of two would keep the other from the last place.
-Result<void> check_attachments(Control::State& state, Tenant const& tenant, Admitted admitted) {
+Result<void> check_attachments(Control::State& state, Tenant const& tenant, Admitted admitted,
+                               std::size_t more) {
     auto const most = tenant.quota.attachments;
     if (!most) return {};
     std::size_t had = 0;
@@ -36,19 +37,23 @@ Result<void> check_attachments(Control::State& state, Tenant const& tenant, Admi
     if (admitted == Admitted::now) {
         OperationFilter waiting{OperationState::queued, OperationKind::attach, {}, tenant.vms};
         VFMGR_TRY(auto const operations, state.store.operations(waiting, {}));
-        had += operations.items.size();
+        for (auto const& operation : operations.items)
+            had += std::max<std::size_t>(operation.attachments.size(), 1);
     }
-    if (had < *most) return {};
-    return fail(exceeded(tenant, fmt::format("has {} attachments, and may have {}", had, *most)));
+    if (had + more <= *most) return {};
+    return fail(exceeded(
+        tenant, fmt::format("has {} attachments{}, and may have {}", had,
+                            more > 1 ? fmt::format(", asks for {} more", more) : "", *most)));
 }
 
 // The fields of a request that are not the tenant's to set, all at once.
 struct Fields {
     Tenant const& tenant;
+    std::string place{};  // of the object that has them
     std::vector<Violation> violations{};
 
-    void refuse(std::string pointer, std::string detail) {
-        violations.push_back({std::move(pointer), std::move(detail)});
+    void refuse(std::string const& pointer, std::string detail) {
+        violations.push_back({place + pointer, std::move(detail)});
     }
     void check(bool given, std::string const& pointer, std::string_view field) {
         if (given && !may_set(tenant, field))
@@ -85,23 +90,13 @@ struct Permitting {
     }
 
     Result<void> operator()(Attach const& command) const {
-        auto const& spec = command.spec;
-        Fields fields{tenant};
-        if (spec.pf) fields.refuse("/pf", "a tenant names a pool");
-        if (spec.vf) fields.refuse("/vf", "a tenant names a pool");
-        if (!spec.pool && !spec.reservation)
-            fields.refuse(
-                "/pool", fmt::format("is required, or a reservation: {}", choice_of(tenant.pools)));
-        fields.check(spec.address.has_value(), "/address", "address");
-        fields.check(!spec.best_effort.empty(), "/best_effort", "best_effort");
-        fields.check(spec.settings);
-        VFMGR_CHECK(std::move(fields).judge());
-        VFMGR_CHECK(readable_vm(seen_by(tenant, host, own), spec.vm));
-        VFMGR_TRY(auto const full, resolved(own, spec));
-        VFMGR_CHECK(check_network(full.spec.network));
-        VFMGR_CHECK(check_attachments(state, tenant, Admitted::now));
-        bool const proves = full.spec.verify.value_or(VerifyMode::none) != VerifyMode::none ||
-                            spec.verify_every_seconds > 0;
+        bool proves = false;
+        for (std::size_t i = 0; i < command.specs.size(); ++i) {
+            auto const place = command.specs.size() > 1 ? fmt::format("/attachments/{}", i) : "";
+            VFMGR_TRY(bool const one_proves, permit_attach(command.specs[i], place));
+            proves = proves || one_proves;
+        }
+        VFMGR_CHECK(check_attachments(state, tenant, Admitted::now, command.specs.size()));
         return proves ? check_minutes(state, tenant, now) : Result<void>();
     }
 
@@ -119,7 +114,10 @@ struct Permitting {
         return proves ? check_minutes(state, tenant, now) : Result<void>();
     }
 
-    Result<void> operator()(Detach const& command) const { return check_own(command.attachment); }
+    Result<void> operator()(Detach const& command) const {
+        for (auto const& id : command.attachments) VFMGR_CHECK(check_own(id));
+        return {};
+    }
 
     Result<void> operator()(Verify const& command) const {
         VFMGR_CHECK(check_own(command.attachment));
@@ -150,6 +148,26 @@ struct Permitting {
     Result<void> operator()(Release const& command) const {
         if (own.reservations.contains(command.name)) return {};
         return fail(no_reservation(command.name));
+    }
+
+    // Returns whether it has the VM tested. `place`: of the spec in the request.
+    [[nodiscard]] Result<bool> permit_attach(AttachmentSpec const& spec,
+                                             std::string const& place) const {
+        Fields fields{tenant, place};
+        if (spec.pf) fields.refuse("/pf", "a tenant names a pool");
+        if (spec.vf) fields.refuse("/vf", "a tenant names a pool");
+        if (!spec.pool && !spec.reservation)
+            fields.refuse(
+                "/pool", fmt::format("is required, or a reservation: {}", choice_of(tenant.pools)));
+        fields.check(spec.address.has_value(), "/address", "address");
+        fields.check(!spec.best_effort.empty(), "/best_effort", "best_effort");
+        fields.check(spec.settings);
+        VFMGR_CHECK(std::move(fields).judge());
+        VFMGR_CHECK(readable_vm(seen_by(tenant, host, own), spec.vm));
+        VFMGR_TRY(auto const full, resolved(own, spec));
+        VFMGR_CHECK(check_network(full.spec.network));
+        return full.spec.verify.value_or(VerifyMode::none) != VerifyMode::none ||
+               spec.verify_every_seconds > 0;
     }
 
     // Without a network the host is open to the VM.
@@ -202,14 +220,15 @@ Result<void> permit(Control::State& state, HostView const& host, Tenant const& t
 }
 
 Result<void> permit_begin(Control::State& state, std::string const& tenant,
-                          Attachment const& planned) {
+                          std::vector<Attachment> const& planned) {
     if (tenant.empty()) return {};
     auto const found = state.desired().tenants.find(tenant);
     if (found == state.desired().tenants.end()) return fail(no_tenant(tenant));
-    if (owns(found->second.tenant, planned.vm_uuid))
-        return check_attachments(state, found->second.tenant, Admitted::before);
-    return fail(Problem::not_found, fmt::format("VM {} is not tenant {}'s", planned.vm, tenant),
-                "name the VM by its UUID");
+    for (auto const& one : planned)
+        if (!owns(found->second.tenant, one.vm_uuid))
+            return fail(Problem::not_found, fmt::format("VM {} is not tenant {}'s", one.vm, tenant),
+                        "name the VM by its UUID");
+    return check_attachments(state, found->second.tenant, Admitted::before, planned.size());
 }
 
 Result<void> permit_change(Control::State& state, HostView const& host, std::string const& tenant,

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
 #include "vfmgr/engine/documents.hpp"
 #include "vfmgr/engine/identities.hpp"
@@ -23,9 +24,16 @@ Error by_the_end_of_vfmgrd(std::string const& end) {
             "check the host's state and try again"};
 }
 
-// The attachment that the operation is about: its subject ends with the id.
-std::string attachment_id(Operation const& operation) {
-    return operation.subject.substr(operation.subject.rfind('/') + 1);
+// The attachments that the operation is about, and that have not ended. Of one, the subject ends
+// with the id.
+std::vector<Attachment> attachments_of(Operation const& operation, DesiredState const& desired) {
+    auto ids = operation.attachments;
+    if (ids.empty()) ids.push_back(operation.subject.substr(operation.subject.rfind('/') + 1));
+    std::vector<Attachment> all;
+    for (auto const& id : ids)
+        if (auto const found = desired.attachments.find(id); found != desired.attachments.end())
+            all.push_back(found->second);
+    return all;
 }
 
 void add_attachment(ClaimKeys& keys, Attachment const& attachment) {
@@ -103,17 +111,20 @@ struct Claiming {
     }
     ClaimKeys operator()(Attach const& command) const {
         ClaimKeys keys;
-        for (auto const& [pci, pf] : now.host->kernel.pfs)
-            if (pci == command.spec.pf.value_or(pci)) keys.insert(pci);
-        if (auto const* const vm = find_vm(*now.host, command.spec.vm))
-            keys.insert(VmKey{vm->uuid});
+        for (auto const& spec : command.specs) {
+            for (auto const& [pci, pf] : now.host->kernel.pfs)
+                if (pci == spec.pf.value_or(pci)) keys.insert(pci);
+            if (auto const* const vm = find_vm(*now.host, spec.vm)) keys.insert(VmKey{vm->uuid});
+        }
         return keys;
     }
     ClaimKeys operator()(ChangeAttachment const& command) const {
         return of_subject("/v1/attachments/" + command.attachment);
     }
     ClaimKeys operator()(Detach const& command) const {
-        return of_subject("/v1/attachments/" + command.attachment);
+        ClaimKeys keys;
+        for (auto const& id : command.attachments) keys.merge(of_subject("/v1/attachments/" + id));
+        return keys;
     }
     ClaimKeys operator()(LiftQuarantine const& command) const { return of_pf(command.vf.pf); }
     ClaimKeys operator()(ReplaceDesired const& command) const { return claims_of(now, command); }
@@ -148,6 +159,8 @@ struct Claiming {
 ClaimKeys keys_of(UnfinishedOperation const& unfinished, Snapshot const& now) {
     ClaimKeys keys;
     add_subject(keys, unfinished.operation.subject, *now.desired);
+    for (auto const& one : attachments_of(unfinished.operation, *now.desired))
+        add_attachment(keys, one);
     for (auto const& record : unfinished.records) {
         add_step(keys, record.step);
         for (auto const& step : record.undo) add_step(keys, step);
@@ -284,7 +297,7 @@ void Recovery::recover_one(UnfinishedOperation& unfinished, CutShort const& cut_
     static_cast<void>(take_out_others(same_device, *now.host, *now.desired));
     static_cast<void>(restore_values(seams(), same_device));
     if (operation.kind == OperationKind::attach || operation.kind == OperationKind::detach)
-        return recover_attachment(unfinished, cut_short);
+        return recover_attachments(unfinished, cut_short);
     // A restore is repeated at every start, and a PF that is gone has nothing to undo. A change of
     // an attachment has no records once it is stored, also while it is still to be proved.
     bool const stands =
@@ -309,40 +322,46 @@ std::vector<std::string> Recovery::undo_here(Operation& operation,
     return residue;
 }
 
-void Recovery::recover_attachment(UnfinishedOperation& unfinished, CutShort const& cut_short) {
+void Recovery::recover_attachments(UnfinishedOperation& unfinished, CutShort const& cut_short) {
     auto& operation = unfinished.operation;
-    auto const desired = seams().control.snapshot().desired;
-    auto const found = desired->attachments.find(attachment_id(operation));
+    auto const attachments = attachments_of(operation, *seams().control.snapshot().desired);
     // The crash came between the attachment's end and the operation's, so only the outcome is
     // missing. Or this was a lift.
-    if (found == desired->attachments.end())
+    if (attachments.empty())
         return operations_.finish(operation,
                                   fail(cut_short("the attachment had ended or had not begun")), {});
-    auto const attachment = found->second;
     // libvirtd may still execute the request that was in flight when the daemon died: the XML is
     // reliable only when its job has ended (vfmgr/hypervisor/LIBVIRT.md#requests-in-flight).
-    if (auto settled =
-            seams().hypervisor.settle(attachment.vm_uuid, seams().clock.steady_now() + 60s);
-        !settled)
-        return operations_.finish(
-            operation, fail(settled.error()),
-            attachments_.quarantined(
-                attachment, "libvirt did not end its job for the VM: " + settled.error().detail,
-                {fmt::format("VM {} may hold the VF", attachment.vm)}));
-    bool const in_vm =
-        operation.kind == OperationKind::detach || attachment.state != AttachmentState::attaching;
+    std::map<std::string, std::string> vms;
+    for (auto const& one : attachments) vms.emplace(one.vm_uuid, one.vm);
+    for (auto const& [uuid, name] : vms)
+        if (auto settled = seams().hypervisor.settle(uuid, seams().clock.steady_now() + 60s);
+            !settled)
+            return operations_.finish(
+                operation, fail(settled.error()),
+                attachments_.quarantined(
+                    attachments,
+                    "libvirt did not end its job for the VM: " + settled.error().detail,
+                    {fmt::format("VM {} may hold the VF", name)}));
+    bool const in_vm = operation.kind == OperationKind::detach ||
+                       attachments.front().state != AttachmentState::attaching;
     if (in_vm) {
-        auto const back = attachments_.perform_detach(operation, attachment);
-        auto const end = back ? std::string("the VF was detached") : back.error().detail;
+        std::vector<std::string> left;
+        for (auto const& one : attachments)
+            if (auto const back = attachments_.perform_detach(operation, one); !back)
+                left.push_back(back.error().detail);
+        auto const end = left.empty() ? std::string("the VF was detached")
+                                      : fmt::format("{}", fmt::join(left, "; "));
         return operations_.finish(operation, fail(cut_short(end)), {});
     }
     auto const residue = undo_here(operation, std::move(unfinished.records));
     if (residue.empty())
         return operations_.finish(operation, fail(cut_short("its changes were undone")),
-                                  attachments_.without(attachment));
-    operations_.finish(operation, fail(cut_short("the VF is in quarantine")),
-                       attachments_.quarantined(
-                           attachment, "an attach was cut short and could not be undone", residue));
+                                  attachments_.without(attachments));
+    operations_.finish(
+        operation, fail(cut_short("the VF is in quarantine")),
+        attachments_.quarantined(attachments, "an attach was cut short and could not be undone",
+                                 residue));
 }
 
 }  // namespace vfmgr

@@ -33,7 +33,7 @@ class Recovery : public EnginePart {
     // Makes the operation's error; `end` describes what became of its changes.
     using CutShort = std::function<Error(std::string const& end)>;
     void recover_one(UnfinishedOperation& unfinished, CutShort const& cut_short);
-    void recover_attachment(UnfinishedOperation& unfinished, CutShort const& cut_short);
+    void recover_attachments(UnfinishedOperation& unfinished, CutShort const& cut_short);
     [[nodiscard]] std::vector<std::string> undo_here(Operation& operation,
                                                      std::vector<JournalRecord> records);
 

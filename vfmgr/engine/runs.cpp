@@ -162,34 +162,49 @@ void Runs::keep_writing_verdict(Control::State& state, std::string const& id) {
 }
 
 // Starts a run and waits for its verdict, which comes from the host or from `remote`.
-Result<void> Runs::prove(Operation& operation, Verify const& request,
+Result<void> Runs::prove(Operation& operation, std::vector<Verify> const& requests,
                          std::optional<RemoteEnd> const& remote) {
-    auto const& id = request.attachment;
-    if (!operation.steps.empty()) operation.steps.back().state = StepState::intended;
-    auto const run = random_hex(8);
-    auto const started = seams().control.wait([&](Control::State& state) -> Result<Attachment> {
-        auto const attachment = state.desired().attachments.find(id);
-        if (attachment == state.desired().attachments.end()) return fail(no_such_attachment(id));
-        VFMGR_CHECK(write_verdict(state, id));
-        Batch batch;
-        batch.save_operations.push_back(operation);
-        VFMGR_CHECK(state.commit(batch));
-        auto const now = seams().clock.now();
-        start_run(state, id,
-                  {run, random_hex(16), now, now + std::chrono::seconds(request.timeout_seconds),
-                   request.profile, remote});
-        return attachment->second;
-    });
-    if (!started) return fail(started.error());
-    auto const report = await_report(operation.id, *started, run, request.timeout_seconds);
-    if (!report) {
-        operation.steps.back().state = StepState::failed;
-        return fail(report.error());
+    auto& steps = operation.steps;
+    auto const first = steps.size() - std::min(steps.size(), requests.size());
+    for (auto i = first; i < steps.size(); ++i) steps[i].state = StepState::intended;
+    VFMGR_TRY(auto const started, seams().control.wait([&](Control::State& state) {
+        return start_runs(state, operation, requests, remote);
+    }));
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        auto const& [attachment, run] = started[i];
+        auto const report =
+            await_report(operation.id, attachment, run, requests[i].timeout_seconds);
+        bool const passed = report && report->verdict == Verdict::pass;
+        if (first + i < steps.size())
+            steps[first + i].state = passed ? StepState::done : StepState::failed;
+        if (!report) return fail(report.error());
+        if (!passed) return fail(failed_verification(attachment, *report));
     }
-    bool const passed = report->verdict == Verdict::pass;
-    operation.steps.back().state = passed ? StepState::done : StepState::failed;
-    if (!passed) return fail(failed_verification(*started, *report));
     return {};
+}
+
+Result<std::vector<Runs::Started>> Runs::start_runs(Control::State& state,
+                                                    Operation const& operation,
+                                                    std::vector<Verify> const& requests,
+                                                    std::optional<RemoteEnd> const& remote) {
+    std::vector<Started> started;
+    for (auto const& request : requests) {
+        auto const attachment = state.desired().attachments.find(request.attachment);
+        if (attachment == state.desired().attachments.end())
+            return fail(no_such_attachment(request.attachment));
+        VFMGR_CHECK(write_verdict(state, request.attachment));
+        started.push_back({attachment->second, random_hex(8)});
+    }
+    Batch batch;
+    batch.save_operations.push_back(operation);
+    VFMGR_CHECK(state.commit(batch));
+    auto const now = seams().clock.now();
+    for (std::size_t i = 0; i < requests.size(); ++i)
+        start_run(
+            state, requests[i].attachment,
+            {started[i].run, random_hex(16), now,
+             now + std::chrono::seconds(requests[i].timeout_seconds), requests[i].profile, remote});
+    return started;
 }
 
 Result<Verification> Runs::await_report(std::string const& operation, Attachment const& started,

@@ -27,9 +27,10 @@ class Runs : public EnginePart {
     void verification_done(Verification verification);
     // Ends the runs with these names, without a verdict.
     void end_runs(std::vector<std::string> runs);
-    // Starts a run for the operation and waits for its verdict, which comes from the host or from
-    // `remote`.
-    [[nodiscard]] Result<void> prove(Operation& operation, Verify const& request,
+    // Starts the runs at the same time and waits for their verdicts, which come from the host or
+    // from `remote`. The operation's last steps are these waits. The first one that does not pass
+    // ends the wait for the others.
+    [[nodiscard]] Result<void> prove(Operation& operation, std::vector<Verify> const& requests,
                                      std::optional<RemoteEnd> const& remote = {});
     // Begins the verifications that verify_every_seconds requests, until stop_schedule(). What the
     // hooks refer to must outlive that call.
@@ -37,6 +38,14 @@ class Runs : public EnginePart {
     void stop_schedule();
 
   private:
+    struct Started {
+        Attachment attachment;
+        std::string run;
+    };
+    [[nodiscard]] Result<std::vector<Started>> start_runs(Control::State& state,
+                                                          Operation const& operation,
+                                                          std::vector<Verify> const& requests,
+                                                          std::optional<RemoteEnd> const& remote);
     void start_run(Control::State& state, std::string const& id, PendingRun run);
     // Called before another run begins: one verdict of each attachment may wait for the disk, and
     // none is dropped for another.

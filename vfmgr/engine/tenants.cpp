@@ -69,7 +69,9 @@ Operation for_tenants(Operation operation) {
         problem.problem == Problem::guest_refused || problem.problem == Problem::timed_out;
     problem = for_tenants(problem);
     problem.remedy =
-        of_run ? fmt::format("GET {}/verifications shows what was tested", operation.subject)
+        of_run ? fmt::format(
+                     "GET {}/verifications shows what was tested",
+                     operation.attachments.empty() ? operation.subject : operation.subject + "/ID")
                : fmt::format("an admin of this host can read the reason: vfctl op show {}",
                              operation.id);
     return operation;
@@ -80,6 +82,7 @@ Result<Answer> for_tenants(Result<Answer> answer) {
     if (answer->operation) answer->operation = for_tenants(std::move(*answer->operation));
     if (answer->plan) answer->plan = for_tenants(std::move(*answer->plan));
     if (answer->attachment) answer->attachment = for_tenants(std::move(*answer->attachment));
+    for (auto& one : answer->attachments) one = for_tenants(std::move(one));
     answer->changes.clear();
     return answer;
 }

@@ -29,10 +29,10 @@ using Viewer = std::shared_ptr<DesiredTenant const>;
 // tenant's to request is refused.
 [[nodiscard]] Result<void> permit(Control::State& state, HostView const& host, Tenant const& tenant,
                                   Command const& command, Time now);
-// Judges an attachment once more, as it is planned when it begins: others began meanwhile, and a
-// name may be another VM's by now. `tenant` requested it; empty: it is of no tenant.
+// Judges attachments once more, as they are planned when they begin: others began meanwhile, and a
+// name may be another VM's by now. `tenant` requested them; empty: they are of no tenant.
 [[nodiscard]] Result<void> permit_begin(Control::State& state, std::string const& tenant,
-                                        Attachment const& planned);
+                                        std::vector<Attachment> const& planned);
 // Judges a change of an attachment once more when it begins.
 [[nodiscard]] Result<void> permit_change(Control::State& state, HostView const& host,
                                          std::string const& tenant, ChangeAttachment const& command,

@@ -207,23 +207,26 @@ void raise_for_vfs(std::vector<Step>& steps, PfState const& pf) {
 }
 
 void await_carrier(std::vector<Step>& steps) {
-    auto const raised = std::ranges::find_if(steps, [](Step const& step) {
-        auto const* const link = as<SetLink>(step);
-        return link && link->up && !link->interface.vlan;
-    });
-    if (raised == steps.end()) return;
-    AwaitCarrier const wait{as<SetLink>(*raised)->interface};
-    auto const rates = std::find_if(raised, steps.end(), [](Step const& step) {
-        auto const* const configure = as<ConfigureVfs>(step);
-        return configure && std::ranges::any_of(configure->changes, has_rate, &VfChange::settings);
-    });
-    if (rates != steps.end()) {
-        steps.insert(rates, wait);
-        return;
+    std::vector<InterfaceId> raised;
+    for (auto const& step : steps)
+        if (auto const* const link = as<SetLink>(step); link && link->up && !link->interface.vlan)
+            raised.push_back(link->interface);
+    for (auto const& interface : raised) {
+        auto const gives_rates = [&](Step const& step) {
+            auto const* const configure = as<ConfigureVfs>(step);
+            return configure && configure->pf == interface.pf &&
+                   std::ranges::any_of(configure->changes, has_rate, &VfChange::settings);
+        };
+        auto const rates = std::ranges::find_if(steps, gives_rates);
+        if (rates != steps.end()) {
+            steps.insert(rates, AwaitCarrier{interface});
+            continue;
+        }
+        auto const plugged = std::find_if(steps.rbegin(), steps.rend(), [](Step const& step) {
+            return as<AttachHostdev>(step) != nullptr;
+        });
+        if (plugged != steps.rend()) steps.insert(plugged.base(), AwaitCarrier{interface});
     }
-    auto const plugged = std::find_if(
-        raised, steps.end(), [](Step const& step) { return as<AttachHostdev>(step) != nullptr; });
-    if (plugged != steps.end()) steps.insert(std::next(plugged), wait);
 }
 
 std::vector<Step> links_closed(PfState const& pf, DesiredLinks const& needed, PfBase const& base) {

@@ -2,6 +2,7 @@
 // Planning is pure: no I/O, no clock, no log. Every refusal a user can meet is decided here.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,20 @@ struct AttachmentPlan {
                                                      std::string const& id,
                                                      AttachmentSpec const& spec,
                                                      std::string_view host_seed);
+
+// Attachments of one VM that begin together: all of them, or none.
+struct AttachmentSetPlan {
+    std::vector<Attachment> attachments;  // in the order of the request
+    std::map<PciAddress, PfBase> bases;   // of their PFs
+    Plan plan;                            // the kernel's steps first, then libvirt's
+};
+// Plans each after those before it. `ids`: one for each spec, of which there is at least one. An
+// Error names the attachment, if there are several.
+[[nodiscard]] Result<AttachmentSetPlan> plan_attachments(HostView const& host,
+                                                         DesiredState const& desired,
+                                                         std::vector<std::string> const& ids,
+                                                         std::vector<AttachmentSpec> const& specs,
+                                                         std::string_view host_seed);
 
 // Plans a change of an attachment's settings while its VM has the VF: `attachment` is what it
 // becomes, equal to `now` when nothing changes. Refuses what would interrupt the VM without its

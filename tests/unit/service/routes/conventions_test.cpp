@@ -30,9 +30,9 @@ TEST_F(ConventionsTest, ChangesTakeJsonOnly) {
 }
 
 TEST_F(ConventionsTest, AnotherMethodIsToldWhichThereAre) {
-    auto const answer = ask("viewer", "DELETE", "/v1/attachments");
+    auto const answer = ask("viewer", "PUT", "/v1/attachments");
     EXPECT_EQ(answer.status, 405);
-    EXPECT_EQ(answer.headers.at("Allow"), "GET, POST, HEAD");
+    EXPECT_EQ(answer.headers.at("Allow"), "GET, POST, DELETE, HEAD");
     EXPECT_FALSE(ask("viewer", "PUT", "/v1/nothing").headers.contains("Allow"));
 }
 

@@ -103,6 +103,31 @@ TEST_F(CrashTest, AnAttachIsWell) {
     expect_well_after(moments, told, watched.points(), 150);
 }
 
+TEST_F(CrashTest, AnAttachOfTwoIsWell) {
+    auto bench = bench_with_vfs(7);
+    auto const moments = watched.moments_of([&] {
+        EXPECT_EQ(bench->run(Attach{std::vector(2, ask())}).state, OperationState::succeeded);
+    });
+    auto const told = bench->desired();
+    EXPECT_EQ(told.attachments.size(), 2U);
+    bench.reset();
+    expect_well_after(moments, told, watched.points(), 150);
+}
+
+TEST_F(CrashTest, ADetachOfTwoIsWell) {
+    auto bench = bench_with_vfs(7);
+    bench->run(Attach{std::vector(2, ask())});
+    std::vector<std::string> ids;
+    for (auto const& [id, one] : bench->desired().attachments) ids.push_back(id);
+    ASSERT_EQ(ids.size(), 2U);
+    auto const moments = watched.moments_of(
+        [&] { EXPECT_EQ(bench->run(Detach{ids}).state, OperationState::succeeded); });
+    auto const told = bench->desired();
+    EXPECT_TRUE(told.attachments.empty());
+    bench.reset();
+    expect_well_after(moments, told, watched.points(), 200);
+}
+
 // Dies with the old settings or with the new ones, in the kernel and in the store.
 TEST_F(CrashTest, AChangeOfAnAttachmentIsWell) {
     auto bench = bench_with_vfs(7);

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "vfmgr/plan/links.hpp"
+#include "vfmgr/plan/plan.hpp"
+
+namespace vfmgr {
+namespace {
+
+// The steps of a set, by phase: what fails in the kernel, fails before a VM has got anything.
+struct Phases {
+    std::map<PciAddress, std::vector<Step>> links;
+    std::vector<Step> unbind, settings, bind, plug, verify;
+};
+
+// One write for all VFs of a PF that become the same. Those of an attachment are in the step's
+// order: it ends with the step that all are merged into.
+void add_bind(std::vector<Step>& steps, BindVfs const& bind) {
+    for (auto& step : steps)
+        if (auto same = *as<BindVfs>(step); same.pf == bind.pf && same.driver == bind.driver) {
+            same.vfs.insert(same.vfs.end(), bind.vfs.begin(), bind.vfs.end());
+            step = KernelStep(std::move(same));
+            return;
+        }
+    steps.emplace_back(bind);
+}
+
+// What one request's driver may refuse, another's may not.
+void add_settings(std::vector<Step>& steps, ConfigureVfs const& configure) {
+    for (auto& step : steps)
+        if (auto same = *as<ConfigureVfs>(step);
+            same.pf == configure.pf && same.best_effort == configure.best_effort) {
+            same.changes.insert(same.changes.end(), configure.changes.begin(),
+                                configure.changes.end());
+            step = KernelStep(std::move(same));
+            return;
+        }
+    steps.emplace_back(configure);
+}
+
+// The later of two attachments on a PF was planned with the earlier one: its links are those of
+// both.
+void add(Phases& phases, AttachmentPlan const& one) {
+    std::vector<Step> links;
+    for (auto const& step : one.plan.steps) {
+        if (auto const* const bind = as<BindVfs>(step))
+            add_bind(bind->driver ? phases.bind : phases.unbind, *bind);
+        else if (auto const* const configure = as<ConfigureVfs>(step))
+            add_settings(phases.settings, *configure);
+        else if (as<AttachHostdev>(step))
+            phases.plug.push_back(step);
+        else if (as<AwaitVerification>(step))
+            phases.verify.push_back(step);
+        else if (!as<AwaitCarrier>(step))
+            links.push_back(step);
+    }
+    phases.links.insert_or_assign(one.attachment.vf.pf, std::move(links));
+}
+
+std::vector<Step> in_order(Phases phases) {
+    std::vector<Step> steps;
+    auto const append = [&](std::vector<Step>& part) {
+        std::ranges::move(part, std::back_inserter(steps));
+    };
+    for (auto& [pf, links] : phases.links) append(links);
+    for (auto* const part : {&phases.unbind, &phases.settings, &phases.bind, &phases.plug})
+        append(*part);
+    await_carrier(steps);
+    append(phases.verify);
+    return steps;
+}
+
+Error of_which(Error error, std::size_t which, std::size_t count) {
+    error.detail = fmt::format("attachment {} of {}: {}", which + 1, count, error.detail);
+    for (auto& violation : error.violations)
+        violation.pointer = fmt::format("/attachments/{}{}", which, violation.pointer);
+    return error;
+}
+
+// Adds what the next one of the set must know of this one.
+void take_up(HostView& host, DesiredState& desired, AttachmentPlan const& one) {
+    auto const& attachment = one.attachment;
+    desired.attachments.insert_or_assign(attachment.id, attachment);
+    desired.pfs.at(attachment.vf.pf).base = one.base;
+    if (attachment.live) --host.hypervisor.vms.at(attachment.vm_uuid).free_pcie_ports;
+}
+
+Result<void> check_one_vm(std::vector<Attachment> const& attachments) {
+    for (auto const& one : attachments)
+        if (one.vm_uuid != attachments.front().vm_uuid)
+            return fail(Problem::invalid_request,
+                        fmt::format("a request attaches to one VM, and this one names {} and {}",
+                                    attachments.front().vm, one.vm),
+                        "make a request for each VM");
+    return {};
+}
+
+}  // namespace
+
+Result<AttachmentSetPlan> plan_attachments(HostView const& host, DesiredState const& desired,
+                                           std::vector<std::string> const& ids,
+                                           std::vector<AttachmentSpec> const& specs,
+                                           std::string_view host_seed) {
+    auto const count = specs.size();
+    if (count == 1) {
+        VFMGR_TRY(auto one, plan_attachment(host, desired, ids[0], specs[0], host_seed));
+        auto const pf = one.attachment.vf.pf;
+        return AttachmentSetPlan{
+            {std::move(one.attachment)}, {{pf, one.base}}, std::move(one.plan)};
+    }
+    AttachmentSetPlan set;
+    Phases phases;
+    HostView so_far = host;
+    DesiredState then = desired;
+    for (std::size_t i = 0; i < count; ++i) {
+        auto one = plan_attachment(so_far, then, ids[i], specs[i], host_seed);
+        if (!one) return fail(of_which(std::move(one.error()), i, count));
+        take_up(so_far, then, *one);
+        add(phases, *one);
+        for (auto& note : one->plan.notes)
+            set.plan.notes.push_back(fmt::format("VF {}: {}", to_string(one->attachment.vf), note));
+        auto& radius = one->plan.blast_radius;
+        std::ranges::move(radius, std::back_inserter(set.plan.blast_radius));
+        set.bases.insert_or_assign(one->attachment.vf.pf, one->base);
+        set.attachments.push_back(std::move(one->attachment));
+    }
+    VFMGR_CHECK(check_one_vm(set.attachments));
+    set.plan.steps = in_order(std::move(phases));
+    return set;
+}
+
+}  // namespace vfmgr
