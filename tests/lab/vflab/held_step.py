@@ -17,10 +17,10 @@ TRACE, COPY = "/run/held-step.strace", "/run/held-step.store"
 REQUEST = r'\\"id\\":[0-9]+,([^{}]*,)?\\"step\\":\{([^{}]*,)?\\"step\\":\\"%s\\"'
 ANSWER = r'sendto\([0-9]+, "\{\\"id\\":%s,'
 # A request is delayed for long enough to be found in the trace while nothing has begun.
-FOUND_SECONDS, HELD_SECONDS = 0.3, 300
-# The broker sends news and other answers over the same socket, one after the other: each of them
-# is delayed, and the answer to the step comes after some.
-HELD_BROKER_SECONDS = 10
+FOUND_SECONDS = 0.3
+# Other answers, and the broker's news, go over the same socket, one after the other. Each of them is
+# delayed, too, and the answer to the step may come after some.
+HELD_SECONDS = 20
 BROKER_SOCKET, WORKER_FD = "/run/vfmgr-broker.sock", 3
 DEADLINE_SECONDS = 150
 OF_BROKER = "awk '$8 == \"{path}\" {{print \"socket:[\" $7 \"]\"}}' /proc/net/unix"
@@ -57,13 +57,12 @@ class HeldStep:
     """From now on, waits for the next step of that kind; `word` is the worker's, None: broker."""
 
     def __init__(self, lab, kind, word):
-        self.lab, self.kind, self.held_seconds = lab, kind, HELD_SECONDS
+        self.lab, self.kind = lab, kind
         if word:
             self.pid = worker(lab, word)
             self.sockets = OF_WORKER.format(pid=self.pid, fd=WORKER_FD)
         else:
             self.pid = unit(lab, "vfmgr-broker")
-            self.held_seconds = HELD_BROKER_SECONDS
             self.sockets = OF_BROKER.format(path=BROKER_SOCKET)
         self.tracer = self.trace("read", f"delay_exit={int(FOUND_SECONDS * 1e6)}")
 
@@ -84,7 +83,7 @@ class HeldStep:
 
     def unanswered(self):
         """The process has done the step, and is held as it sends the answer."""
-        self.tracer = self.trace("sendto", f"delay_enter={int(self.held_seconds * 1e6)}")
+        self.tracer = self.trace("sendto", f"delay_enter={int(HELD_SECONDS * 1e6)}")
         self.lab.host.run(f"kill -CONT {self.pid}")
         self.lab.host.wait_for(f"{self.kind} is done", f"grep -E '{ANSWER % self.identifier}' "
                                f"{TRACE}", DEADLINE_SECONDS)
