@@ -27,7 +27,8 @@ std::optional<Finding> judge_mapping(Machine const& machine) {
         {absence_evidence("/lib/modules/" + machine.release() + "/…/vfio_iommu_type1.ko")});
 }
 
-// vfmgrd may not load modules itself: its unit loads them when it starts.
+// Neither vfmgrd nor its broker may load modules: the unit of the broker, which vfmgrd starts,
+// does.
 bool vfmgrd_runs(Machine const& machine) {
     auto const* const unit = find_unit(machine, "vfmgrd.service");
     return unit && unit->runs();
@@ -47,7 +48,7 @@ std::vector<Finding> judge_vfio(Machine const& machine) {
                        by_command("modprobe vfio-pci"),
                        {absence_evidence("/sys/module/vfio_pci")})};
     if (*exists)
-        return {ok("", "vfio-pci is installed, and vfmgrd.service loads it when it starts")};
+        return {ok("", "vfio-pci is installed, and vfmgr-broker.service loads it when it starts")};
     auto remedy = by_kernel_module(machine, "vfio-pci", "CONFIG_VFIO_PCI");
     if (vfmgrd_runs(machine) && remedy.blast_radius == BlastRadius::none)
         remedy.commands.emplace_back("modprobe vfio-pci");
