@@ -81,6 +81,7 @@ PciDistance distance(PciPlace const& one, PciPlace const& other) {
     return one.numa_node == other.numa_node ? PciDistance::node : PciDistance::sys;
 }
 
+template struct Json<PciPlace>;
 template struct Json<HostTopology>;
 template struct Json<GpuNicPair>;
 

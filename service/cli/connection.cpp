@@ -18,6 +18,7 @@
 #include "api/types/daemon.hpp"
 #include "api/types/event.hpp"
 #include "api/types/firmware.hpp"
+#include "api/types/host_tree.hpp"
 #include "api/types/identities.hpp"
 #include "api/types/json.hpp"
 #include "api/types/network.hpp"
@@ -226,6 +227,7 @@ template Result<Attachment> value_of(http::Response const&);
 template Result<Certificate> value_of(http::Response const&);
 template Result<CheckReport> value_of(http::Response const&);
 template Result<DryRun> value_of(http::Response const&);
+template Result<HostTree> value_of(http::Response const&);
 template Result<FirmwareView> value_of(http::Response const&);
 template Result<InteropWindow> value_of(http::Response const&);
 template Result<Identities> value_of(http::Response const&);

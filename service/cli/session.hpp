@@ -79,6 +79,7 @@ void add_rdma_commands(CLI::App& app, Session& session);
 void add_rdma_link_commands(CLI::App& rdma, Session& session);
 void add_drained_command(CLI::App& app, Session& session);
 void add_doctor_commands(CLI::App& app, Session& session);
+void add_topology_command(CLI::App& app, Session& session);
 void add_query_commands(CLI::App& app, Session& session);
 
 }  // namespace vfmgr

@@ -11,6 +11,7 @@
 #include "service/routes/api.hpp"
 #include "service/routes/page.hpp"
 #include "vfmgr/checks/doctor.hpp"
+#include "vfmgr/checks/host/host_tree.hpp"
 #include "vfmgr/checks/host/rules.hpp"
 #include "vfmgr/machine/bundle.hpp"
 #include "vfmgr/machine/rdma_names.hpp"
@@ -22,6 +23,10 @@ using Facts = HostChecks::Shared;
 
 Result<http::Response> show_checks(Facts const& facts) {
     return json_response(200, checks::diagnose(*facts, checks::all_rules()));
+}
+
+Result<http::Response> show_topology(Facts const& facts) {
+    return json_response(200, checks::host_tree(checks::read_machine(*facts)));
 }
 
 // By PCI address, rows without one last.
@@ -61,6 +66,7 @@ std::vector<Route> host_routes(HostChecks& checks, TrafficQuery& traffic) {
     };
     return {
         {"GET", "/v1/host/checks", Role::viewer, on_facts(show_checks)},
+        {"GET", "/v1/host/topology", Role::viewer, on_facts(show_topology)},
         {"GET", "/v1/host/rdma", Role::viewer,
          [&checks](Call const& call, Snapshot const&) {
              return checks.query().then(std::bind_front(list_rdma, call));

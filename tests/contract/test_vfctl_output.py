@@ -26,6 +26,7 @@ HOST = {"pfs": [{"model": "igb", "pci": PF, "ifname": "enp1s0"}],
                  "free_pcie_ports": 8} for number, name in enumerate(VMS)]}
 
 TENANT = str(API / "examples/tenant.json")
+GPU_HOST = str(API.parent / "tests/fixtures/bundles/gpudirect-amd-no-iommu.json")
 
 # Words that make each command print something; None: what it prints needs a VM or a card, or does
 # not end. A command that only reports what it did is in SILENT.
@@ -47,7 +48,7 @@ PRINTS = {"pf list": [], "pf show": ["enp1s0"], "pf set": [PF, "--num-vfs", "4"]
           "top": ["--interval", "0.2", "--count", "1"],
           "tenant list": [], "tenant show": ["blue"], "tenant set": ["blue", "-f", TENANT],
           "token list": [], "token create": [], "token rotate": None,
-          "rdma list": [], "rdma link list": [],
+          "rdma list": [], "rdma link list": [], "topology": ["--from", GPU_HOST],
           "export": None, "diff": None,
           "rdma link show": None, "doctor": ["--rules"], "version": [],
           "context list": [], "context show": []}

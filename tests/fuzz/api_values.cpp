@@ -10,6 +10,7 @@
 #include "api/types/desired.hpp"
 #include "api/types/event.hpp"
 #include "api/types/firmware.hpp"
+#include "api/types/host_tree.hpp"
 #include "api/types/identities.hpp"
 #include "api/types/json.hpp"
 #include "api/types/network.hpp"
@@ -79,7 +80,7 @@ void as_prefix(std::string_view text) {
     if (auto const broadcast = prefix->broadcast()) require(prefix->contains(*broadcast));
 }
 
-constexpr std::array<void (*)(std::string_view), 33> parsers{as_document<PfSpec>,
+constexpr std::array<void (*)(std::string_view), 34> parsers{as_document<PfSpec>,
                                                              as_document<AttachmentSpec>,
                                                              as_document<VfSpec>,
                                                              as_document<Operation>,
@@ -111,7 +112,8 @@ constexpr std::array<void (*)(std::string_view), 33> parsers{as_document<PfSpec>
                                                              as_text<Range<Guid>>,
                                                              as_document<DesiredDocument>,
                                                              as_document<Tenant>,
-                                                             as_document<AttachmentPatch>};
+                                                             as_document<AttachmentPatch>,
+                                                             as_document<HostTree>};
 
 }  // namespace
 

@@ -18,8 +18,8 @@ REQUEST = r'\\"id\\":[0-9]+,([^{}]*,)?\\"step\\":\{([^{}]*,)?\\"step\\":\\"%s\\"
 ANSWER = r'sendto\([0-9]+, "\{\\"id\\":%s,'
 # A request is delayed for long enough to be found in the trace while nothing has begun.
 FOUND_SECONDS = 0.3
-# Other answers, and the broker's news, go over the same socket, one after the other. Each of them is
-# delayed, too, and the answer to the step may come after some.
+# Other answers, and the broker's news, go over the same socket, one after the other. Each of them
+# is delayed, too, and the answer to the step may come after some.
 HELD_SECONDS = 20
 BROKER_SOCKET, WORKER_FD = "/run/vfmgr-broker.sock", 3
 DEADLINE_SECONDS = 150

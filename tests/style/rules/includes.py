@@ -19,6 +19,9 @@ ALLOWED = {
     "vfmgr/plan": ["api/types", "vfmgr/plan", "vfmgr/kernel/quirks.hpp"],
     "vfmgr/netlink": ["api/types", "api/os", "vfmgr/netlink", "vfmgr/kernel/quirks.hpp"],
     "vfmgr/machine": ["api/types", "api/os", "vfmgr/netlink", "vfmgr/machine"],
+    # Where the GPUs of a host belong is a plan's decision, which doctor's host part shows.
+    "vfmgr/checks/host": ["api/types", "vfmgr/netlink", "vfmgr/machine", "vfmgr/checks",
+                          "vfmgr/plan/placement.hpp"],
     "vfmgr/checks": ["api/types", "vfmgr/netlink", "vfmgr/machine", "vfmgr/checks"],
     # The reader of a card's firmware is a part of what doctor knows of a machine.
     "vfmgr/kernel": ["api/types", "api/os", "vfmgr/plan", "vfmgr/netlink", "vfmgr/kernel",

@@ -11,6 +11,7 @@
 #include "guest-tools/gpu/nccl.hpp"
 #include "guest-tools/gpu/topology.hpp"
 #include "tests/unit/recordings/recordings.hpp"
+#include "tests/unit/vfmgr/plan/best_placement.hpp"
 #include "vfmgr/checks/gpu_place.hpp"
 
 namespace vfmgr::checks::recordings {
@@ -128,6 +129,27 @@ std::string compared_by(Between distance, Machine const& machine, Distances cons
     auto text = fmt::format("GPU-NIC {}; others {}", to_text(of_gpu_and_nic), to_text(of_others));
     testing::Test::RecordProperty("compared", text);
     return text;
+}
+
+// Pairs the host's GPUs with its NICs, as if each could have one more VF.
+void expect_best_placement(Machine const& machine, Distances const& expected) {
+    std::set<PciAddress> functions;
+    for (auto const& [pair, recorded] : expected) functions.insert({pair.first, pair.second});
+    std::vector<PciPlace> gpus;
+    std::vector<NearNic> nics;
+    for (auto const& address : functions) {
+        auto const* const device = find_pci(machine, address);
+        ASSERT_NE(device, nullptr);
+        if (is_nic(device->class_code()))
+            nics.push_back({place_of(machine, *device), 1});
+        else
+            gpus.push_back(place_of(machine, *device));
+    }
+    constexpr std::size_t nics_max = 14;  // of which each set is tried
+    if (nics.size() > nics_max) nics.resize(nics_max);
+    EXPECT_EQ(vfmgr::test::badness(gpus, nics, place_gpus(gpus, nics)),
+              vfmgr::test::best_of_each_set(gpus, nics))
+        << gpus.size() << " GPUs and " << nics.size() << " NICs";
 }
 
 bool is_behind(Bridge const& bridge, PciAddress const& function) {
@@ -250,6 +272,7 @@ std::string compared(Facts const& host, Distances const& expected) {
     auto const in_vm = addresses_in_vm(expected);
     expect_nccl_is_told(file_for_vm(machine, in_vm), in_vm, expected);
     expect_gpus_are_judged(machine, expected);
+    expect_best_placement(machine, expected);
     return text;
 }
 

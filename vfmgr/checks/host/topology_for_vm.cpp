@@ -52,15 +52,6 @@ class Places {
     Facts& facts_;
 };
 
-// What on the host blocks the direct path between a GPU and a NIC, or makes it unsafe.
-std::vector<std::string> notes_on(Machine const& host) {
-    std::vector<std::string> notes;
-    auto const acs = std::ranges::find(pci_rules, "pci.acs", &Rule::id);
-    for (auto const& finding : acs->judge(host))
-        if (is_bad(finding)) notes.push_back(finding.subject + ": " + finding.detail);
-    return notes;
-}
-
 }  // namespace
 
 Facts collect_places(std::string const& root, std::vector<VmHostdev> const& given) {
@@ -76,6 +67,14 @@ Facts collect_places(std::string const& root, std::vector<VmHostdev> const& give
     return facts;
 }
 
+std::vector<std::string> blocked_paths(Machine const& host) {
+    std::vector<std::string> notes;
+    auto const acs = std::ranges::find(pci_rules, "pci.acs", &Rule::id);
+    for (auto const& finding : acs->judge(host))
+        if (is_bad(finding)) notes.push_back(finding.subject + ": " + finding.detail);
+    return notes;
+}
+
 HostTopology topology_for_vm(Machine const& host, std::vector<VmHostdev> const& given) {
     HostTopology topology;
     for (auto const& one : given) {
@@ -84,7 +83,7 @@ HostTopology topology_for_vm(Machine const& host, std::vector<VmHostdev> const& 
         topology.functions.push_back(
             {*one.in_guest, device->vendor(), device->device(), place_of(host, *device)});
     }
-    topology.notes = notes_on(host);
+    topology.notes = blocked_paths(host);
     return topology;
 }
 
