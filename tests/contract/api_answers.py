@@ -132,7 +132,10 @@ class Api(NetworkAnswers, DesiredAnswers, EventAnswers, OperationAnswers):
 
     def once(self, operation, query="", body=None, headers=None, **ids):
         one = self.operations[operation]
-        path = one.path.format(**{**self.ids(operation), **ids})
+        named = {**self.ids(operation), **ids}
+        path = one.path.format(**named)
+        if operation == "detachSeveral":
+            query += f"{'&' if query else '?'}ids={named['id']}"
         if one.body and body is None:
             body = BODIES[operation]
         return self.asker.ask(one, self.daemon.call, one.method, path + query, body=body,
@@ -214,18 +217,6 @@ class Api(NetworkAnswers, DesiredAnswers, EventAnswers, OperationAnswers):
                 break
             begun.append(answer.body)
         return begun
-
-    def detach_503(self):
-        """Uses all places except those that only detaches may use."""
-        self.daemon.happen(step_milliseconds=600000)
-        begun = self.fill("liftQuarantine")
-        self.ask("detach")
-        self.daemon.happen(step_milliseconds=0)
-        states = [self.daemon.ended(one)["state"] for one in begun]
-        assert states.count("succeeded") == 1, states
-        self.quarantined = self.quarantine("vm6")
-
-    liftQuarantine_503 = detach_503
 
     # --- answers of single operations ------------------------------------------------------------
 

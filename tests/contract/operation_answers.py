@@ -53,3 +53,22 @@ class OperationAnswers:
         self.daemon.do("DELETE", f"/v1/attachments/{silent}")
         for one in begun:
             assert self.daemon.ended(one)["state"] == "failed"
+
+    def detach_503(self, operation="detach"):
+        """Uses all places that only detaches may use."""
+        self.daemon.happen(step_milliseconds=600000)
+        begun = self.fill("liftQuarantine")
+        self.ask(operation)
+        self.daemon.happen(step_milliseconds=0)
+        states = [self.daemon.ended(one)["state"] for one in begun]
+        assert states.count("succeeded") == 1, states
+        self.quarantined = self.quarantine("vm6")
+
+    liftQuarantine_503 = detach_503
+
+    def detachSeveral_503(self):
+        self.detach_503("detachSeveral")
+
+    def detachSeveral_202(self):
+        answer = self.ask("detachSeveral", id=self.attached("vm5"))
+        assert self.daemon.ended(answer.body)["state"] == "succeeded"
