@@ -16,7 +16,7 @@ import re
 import time
 
 from vflab.crashes import Ends, served_again, unfinished
-from vflab.held_step import HeldStep, underway
+from vflab.held_step import HeldStep, awaits_guest, underway
 from vflab.lab_pf import LabPfs
 from vflab.paths import REPO
 from vflab.product import Before, Product
@@ -137,6 +137,9 @@ class Kills:
         request.restore(text)
 
     def is_underway(self, operation, kind, text):
+        if kind == "await_verification":
+            return self.lab.check(awaits_guest(self.lab, operation),
+                                  f"{text}: no guest is waited for in the store")
         found = underway(self.lab, operation)
         # The undo is not journaled by itself: it belongs to the step that failed.
         named = kind == "set_pci_values" and f'"{kind}"' in found["undo"] or found["step"] == kind
@@ -216,8 +219,7 @@ class HeldGuest:
 
     def begun(self):
         self.lab.host.wait_for("the guest is waited for", lambda: any(
-            underway(self.lab, one)["step"] == "await_verification"
-            for one in unfinished(self.lab)), TESTED_SECONDS)
+            awaits_guest(self.lab, one) for one in unfinished(self.lab)), TESTED_SECONDS)
 
     def unanswered(self):
         self.vm.run("kill -CONT $(pidof vf-guest)")

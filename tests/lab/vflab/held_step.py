@@ -32,6 +32,9 @@ until grep -q 'stopped by SIGSTOP' {trace}; do sleep 0.05; done; grep -m1 -oE '{
 STEP = """SELECT json_extract(step, '$.step') AS step, states.state, undo FROM steps
 JOIN states USING (operation, seq) WHERE operation = '{operation}' ORDER BY seq DESC LIMIT 1"""
 
+AWAITED = """SELECT document ->> '$.steps[#-1].state' AS state, document ->> '$.steps[#-1].sentence'
+AS sentence FROM operations WHERE id = '{operation}'"""
+
 
 def worker(lab, word):
     """Returns the pid of the worker of a PF, or of "host"."""
@@ -46,11 +49,21 @@ def unit(lab, name):
 
 def underway(lab, operation):
     """Returns what the store has of the operation's latest step: its step, state and undo."""
-    # vfmgrd keeps the store locked. A copy has what is in its write-ahead log as well.
+    rows = stored(lab, STEP.format(operation=operation))
+    return next(iter(rows), {"step": None, "state": None, "undo": ""})
+
+
+def awaits_guest(lab, operation):
+    """Returns whether the store has the operation waiting for a guest, which no journal has."""
+    return any(row["state"] == "intended" and row["sentence"].startswith("wait up to")
+               for row in stored(lab, AWAITED.format(operation=operation)))
+
+
+def stored(lab, query):
+    """vfmgrd keeps the store locked. A copy has what is in its write-ahead log as well."""
     rows = lab.host.run(f"rm -rf {COPY} && mkdir {COPY} && cp {STORE} {STORE}-wal {COPY} && "
-                        f"sqlite3 -json {COPY}/*.db {quote(STEP.format(operation=operation))} && "
-                        f"rm -r {COPY}").stdout
-    return next(iter(json.loads(rows or "[]")), {"step": None, "state": None, "undo": ""})
+                        f"sqlite3 -json {COPY}/*.db {quote(query)} && rm -r {COPY}").stdout
+    return json.loads(rows or "[]")
 
 
 class HeldStep:
