@@ -69,12 +69,12 @@ Result<AttachedVf> vf_to_attach(Connection const& connection, AttachArguments co
 
 // What only one VF can have.
 Result<void> check_count(AttachArguments const& arguments) {
-    if (!arguments.count) return {};
+    if (arguments.count.value_or(1) == 1) return {};
     for (auto const& [option, value] :
          {std::pair{"--vf", &arguments.vf}, std::pair{"--address", &arguments.address},
           std::pair{"--mac", &arguments.mac}, std::pair{"--node-guid", &arguments.node_guid},
           std::pair{"--port-guid", &arguments.port_guid}})
-        if (!value->empty() && *arguments.count > 1)
+        if (!value->empty())
             return fail(
                 Problem::invalid_request,
                 fmt::format("{} names one VF's, and {} are requested", option, *arguments.count),

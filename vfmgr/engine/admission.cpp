@@ -25,7 +25,7 @@ bool restores(OperationKind kind) {
     return kind == OperationKind::detach || kind == OperationKind::end_gone_pf;
 }
 
-// Of several attachments that is all of them; the operation names those that it is about.
+// An operation on several attachments has their list as its subject, and their ids beside it.
 std::string subject_of(std::vector<std::string> const& attachments) {
     return attachments.size() == 1 ? attachment_subject(attachments.front()) : "/v1/attachments";
 }

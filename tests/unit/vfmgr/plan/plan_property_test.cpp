@@ -136,25 +136,11 @@ void attach_and_judge(World const& world, AttachmentPlan const& planned, Tally& 
     log(planned.plan);
     expect_touches_nobody_else(world, planned.plan);
     Fakes fakes(world);
-    std::vector<Step> undo;
-    std::vector<std::string> remarks;
-    for (auto const& step : planned.plan.steps) {
-        auto const back = inverse(step, fakes.view());
-        undo.insert(undo.begin(), back.begin(), back.end());
-        auto const done = fakes.perform(step);
-        if (done) {
-            remarks.insert(remarks.end(), done->remarks.begin(), done->remarks.end());
-            continue;
-        }
-        // It is not known in advance what a driver accepts. After a refusal all is restored.
-        RC_ASSERT(done.error().problem == Problem::kernel_refused);
-        tally.count("refused by the driver");
-        for (auto const& one : undo) RC_ASSERT(fakes.perform(one).has_value());
-        return expect_same(world.view, fakes.view(), "after a refusal was undone");
-    }
+    auto const remarks = performed_or_undone(world, fakes, planned.plan, tally);
+    if (!remarks) return;
     tally.count("attached");
     tally.count("attached beside others", !world.desired.attachments.empty());
-    expect_attached(world, fakes.view(), planned.attachment, remarks);
+    expect_attached(world, fakes.view(), planned.attachment, *remarks);
     expect_nothing_to_restore(world, fakes.view(), planned);
 }
 

@@ -61,23 +61,10 @@ void attach_all_and_judge(World const& world, AttachmentSetPlan const& set, Tall
     expect_own_everything(set);
     expect_kernel_first(set.plan);
     Fakes fakes(world);
-    std::vector<Step> undo;
-    bool remarked = false;
-    for (auto const& step : set.plan.steps) {
-        auto const back = inverse(step, fakes.view());
-        undo.insert(undo.begin(), back.begin(), back.end());
-        auto const done = fakes.perform(step);
-        if (done) {
-            remarked = remarked || !done->remarks.empty();
-            continue;
-        }
-        RC_ASSERT(done.error().problem == Problem::kernel_refused);
-        tally.count("refused by the driver");
-        for (auto const& one : undo) RC_ASSERT(fakes.perform(one).has_value());
-        return expect_same(world.view, fakes.view(), "after a refusal was undone");
-    }
+    auto const remarks = performed_or_undone(world, fakes, set.plan, tally);
+    if (!remarks) return;
     tally.count("attached");
-    expect_all_attached(fakes.view(), set, remarked);
+    expect_all_attached(fakes.view(), set, !remarks->empty());
 }
 
 TEST(PlanSetProperty, AttachesAllOfThemOrSaysWhyNot) {

@@ -148,4 +148,28 @@ inline void log(Plan const& plan) {
     for (auto const& note : plan.notes) RC_LOG() << "note: " << note << "\n";
 }
 
+// Performs the plan of an attach and returns what its steps remarked. It is not known in advance
+// what a driver accepts: after a refusal all is undone, the host is as before, and nothing is
+// returned.
+inline std::optional<std::vector<std::string>> performed_or_undone(World const& world, Fakes& fakes,
+                                                                   Plan const& plan, Tally& tally) {
+    std::vector<Step> undo;
+    std::vector<std::string> remarks;
+    for (auto const& step : plan.steps) {
+        auto const back = inverse(step, fakes.view());
+        undo.insert(undo.begin(), back.begin(), back.end());
+        auto const done = fakes.perform(step);
+        if (done) {
+            remarks.insert(remarks.end(), done->remarks.begin(), done->remarks.end());
+            continue;
+        }
+        RC_ASSERT(done.error().problem == Problem::kernel_refused);
+        tally.count("refused by the driver");
+        for (auto const& one : undo) RC_ASSERT(fakes.perform(one).has_value());
+        expect_same(world.view, fakes.view(), "after a refusal was undone");
+        return std::nullopt;
+    }
+    return remarks;
+}
+
 }  // namespace vfmgr::drawn
