@@ -11,8 +11,10 @@ namespace {
 
 using namespace drawn;
 
-std::vector<AttachmentSpec> for_one_vm(std::vector<AttachmentSpec> specs, std::size_t count) {
-    specs.resize(count);
+std::vector<AttachmentSpec> for_one_vm(std::vector<AttachmentSpec> const& drawn, std::size_t first,
+                                       std::size_t count) {
+    std::vector<AttachmentSpec> specs;
+    for (auto i = first; i < first + count; ++i) specs.push_back(drawn.at(i));
     for (auto& spec : specs) spec.vm = specs.front().vm;
     return specs;
 }
@@ -71,8 +73,8 @@ TEST(PlanSetProperty, AttachesAllOfThemOrSaysWhyNot) {
     Tally tally;
     rc::detail::checkGTest([&] {
         auto const [world, configured] = draw(with_specs<any_attachment>);
-        for (std::size_t count = 2; count <= 3; ++count) {
-            auto const specs = for_one_vm(configured, count);
+        for (std::size_t n = 0; n < 6; ++n) {
+            auto const specs = for_one_vm(configured, n / 2, 2 + n % 2);
             std::vector<std::string> const ids{"bbbb0001", "bbbb0002", "bbbb0003"};
             auto const set = plan_attachments(world.view, world.desired, ids, specs, "seed");
             tally.count(set ? "planned" : "refused");
