@@ -25,6 +25,9 @@ void fields(F& f, V& spec) {
     f.defaulted("verify_every_seconds", spec.verify_every_seconds);
     f.maybe("pool", spec.pool);
     f.maybe("reservation", spec.reservation);
+    f.maybe("guest_address", spec.guest_address);
+    f.maybe("add_ports", spec.add_ports);
+    f.maybe("add_vsock", spec.add_vsock);
 }
 
 template <class F, Of<Candidate> V>

@@ -41,6 +41,13 @@ struct AttachmentSpec {
     std::uint32_t verify_every_seconds = 0;  // from the start of the last run; 0: never
     std::optional<std::string> pool{};
     std::optional<std::string> reservation{};  // takes one of its VFs
+    // Where the VM finds the device, as in libvirt's <address type='pci'>: a place that
+    // VmInfo::free_live or free_config names. Absent: libvirt chooses.
+    std::optional<PciAddress> guest_address{};
+    // true: a running VM without a free PCIe port gets the device in its persistent XML, with a
+    // port of its own, from its next start. Absent: false.
+    std::optional<bool> add_ports{};
+    std::optional<bool> add_vsock{};  // true: a VM without a vsock device gets one
     bool operator==(AttachmentSpec const&) const = default;
 };
 

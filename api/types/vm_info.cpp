@@ -31,6 +31,8 @@ void fields(F& f, V& vm) {
     f.nullable("vsock_cid", vm.vsock_cid);
     f.value("has_vsock", vm.has_vsock);
     f.value("free_pcie_ports", vm.free_pcie_ports);
+    f.defaulted("free_live", vm.free_live);
+    f.defaulted("free_config", vm.free_config);
     f.value("live", vm.live);
     f.value("config", vm.config);
     f.value("interfaces", vm.interfaces);

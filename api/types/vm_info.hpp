@@ -41,10 +41,13 @@ struct VmInfo {
     VmState state = VmState::other;
     bool persistent = false;
     bool autostart = false;
-    std::optional<std::int32_t> start_id;       // libvirt's domain id; changes with each start
-    std::optional<std::uint32_t> vsock_cid;     // live; absent: no vsock device, or not running
-    bool has_vsock = false;                     // in the persistent XML, or live if transient
-    std::uint32_t free_pcie_ports = 0;          // root or downstream ports that can take a hot-plug
+    std::optional<std::int32_t> start_id;    // libvirt's domain id; changes with each start
+    std::optional<std::uint32_t> vsock_cid;  // live; absent: no vsock device, or not running
+    bool has_vsock = false;                  // in the persistent XML, or live if transient
+    std::uint32_t free_pcie_ports = 0;       // root or downstream ports that can take a hot-plug
+    // Guest addresses, as in libvirt's <address type='pci'>, at which a device can be put: into the
+    // running VM, or into its persistent XML.
+    std::vector<PciAddress> free_live, free_config;
     std::vector<VmHostdev> live;                // empty when not running
     std::vector<VmHostdev> config;              // empty when transient
     std::vector<VmInterface> interfaces;        // of live and persistent XML, each once

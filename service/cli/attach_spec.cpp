@@ -88,6 +88,9 @@ Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments, Attache
     spec.best_effort = arguments.best_effort;
     VFMGR_CHECK(
         read(arguments.persistence, choice<Persistence>("--persistence"), spec.persistence));
+    VFMGR_CHECK(read(arguments.guest_address, PciAddress::parse, spec.guest_address));
+    if (arguments.add_ports) spec.add_ports = true;
+    if (arguments.add_vsock) spec.add_vsock = true;
     if (arguments.verify) spec.verify = VerifyMode::required;
     if (arguments.verify_timeout_seconds)
         spec.verify_timeout_seconds = *arguments.verify_timeout_seconds;

@@ -35,6 +35,9 @@ struct AttachArguments {
     std::optional<std::uint32_t> max_tx_rate_mbps;
     std::string persistence;
     std::vector<std::string> best_effort;
+    std::string guest_address;
+    bool add_ports = false;
+    bool add_vsock = false;
     std::optional<std::uint32_t> count;  // of VFs, all of one request
     bool verify = false;
     std::optional<std::uint32_t> verify_timeout_seconds;

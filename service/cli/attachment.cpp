@@ -73,7 +73,8 @@ Result<void> check_count(AttachArguments const& arguments) {
     for (auto const& [option, value] :
          {std::pair{"--vf", &arguments.vf}, std::pair{"--address", &arguments.address},
           std::pair{"--mac", &arguments.mac}, std::pair{"--node-guid", &arguments.node_guid},
-          std::pair{"--port-guid", &arguments.port_guid}})
+          std::pair{"--port-guid", &arguments.port_guid},
+          std::pair{"--guest-address", &arguments.guest_address}})
         if (!value->empty())
             return fail(
                 Problem::invalid_request,
@@ -308,6 +309,7 @@ void add_attach(CLI::App& app, Session& session) {
         ->add_option("--persistence", arguments.persistence,
                      "where: live (running VM only), config (persistent XML only)")
         ->check(one_of<Persistence>());
+    add_placing(*command, arguments);
     add_attach_verify(*command, arguments);
     add_verbose(*command, session);
 }

@@ -35,6 +35,17 @@ void add_settings(CLI::App& command, AttachArguments& arguments) {
                        "interrupt vectors of the VF; 0: the driver's default");
 }
 
+void add_placing(CLI::App& command, AttachArguments& arguments) {
+    command
+        .add_option("--guest-address", arguments.guest_address,
+                    "PCI address in the VM, as in libvirt's XML (default: libvirt chooses)")
+        ->type_name("ADDRESS");
+    command.add_flag("--add-ports", arguments.add_ports,
+                     "without a free PCIe port, attach for the VM's next start");
+    command.add_flag("--add-vsock", arguments.add_vsock,
+                     "give a VM without a vsock device one, to report over");
+}
+
 void add_best_effort(CLI::App& command, AttachArguments& arguments) {
     command
         .add_option("--best-effort", arguments.best_effort, "setting that the driver may refuse")

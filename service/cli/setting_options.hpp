@@ -16,6 +16,8 @@ namespace vfmgr {
 void add_changeable_settings(CLI::App& command, AttachArguments& arguments);
 // All of them.
 void add_settings(CLI::App& command, AttachArguments& arguments);
+// Where in the VM the VF goes, and what it gets for it.
+void add_placing(CLI::App& command, AttachArguments& arguments);
 void add_best_effort(CLI::App& command, AttachArguments& arguments);
 void add_unset(CLI::App& command, AttachArguments& arguments, std::string const& help);
 

@@ -82,6 +82,7 @@ Result<void> FakeHypervisor::settle(std::string const&, Deadline) {
 Result<Observed> FakeHypervisor::effect(HypervisorStep const& step, FaultPoint until) {
     if (until == FaultPoint::before) return Observed{};
     if (auto const* in = std::get_if<AttachHostdev>(&step)) return attach(*in, until);
+    if (auto const* vsock = std::get_if<AddVsock>(&step)) return add_vsock(*vsock, until);
     return remove(std::get<DetachHostdev>(step), until);
 }
 
@@ -118,6 +119,13 @@ Result<void> FakeHypervisor::may_go_live(VmInfo const& vm, AttachHostdev const& 
 Result<Observed> FakeHypervisor::attach(AttachHostdev const& step, FaultPoint until) {
     VFMGR_TRY(auto* const target, vm(step.vm_uuid));
     VmHostdev const device{step.pci, hostdev_alias(step.attachment)};
+    auto const free = [&](std::vector<PciAddress> const& places) {
+        return !step.guest_address ||
+               std::ranges::find(places, *step.guest_address) != places.end();
+    };
+    if ((step.live && !free(target->free_live)) || (step.config && !free(target->free_config)))
+        return hypervisor_refused("XML error: Attempted double use of PCI Address",
+                                  "name another address");
     // Live first, then the config: a crash in between leaves live only
     // (vfmgr/hypervisor/LIBVIRT.md#attaching).
     if (step.live && !has(target->live, device)) {
@@ -132,6 +140,23 @@ Result<Observed> FakeHypervisor::attach(AttachHostdev const& step, FaultPoint un
         return hypervisor_refused(fmt::format("domain {} is transient", target->name),
                                   "attach it live only");
     target->config.push_back(device);
+    return Observed{};
+}
+
+Result<Observed> FakeHypervisor::add_vsock(AddVsock const& step, FaultPoint until) {
+    VFMGR_TRY(auto* const target, vm(step.vm_uuid));
+    if (step.live && !target->vsock_cid) {
+        if (target->state == VmState::shut_off)
+            return hypervisor_refused(fmt::format("domain {} is not running", target->name),
+                                      "start it");
+        if (target->free_pcie_ports == 0)
+            return hypervisor_refused("No more available PCI slots", "add a pcie-root-port");
+        --target->free_pcie_ports;
+        target->vsock_cid = 2 + static_cast<std::uint32_t>(target->start_id.value_or(1));
+        target->has_vsock = target->has_vsock || !target->persistent;
+    }
+    if (!step.config || (step.live && until == FaultPoint::halfway)) return Observed{};
+    target->has_vsock = true;
     return Observed{};
 }
 

@@ -90,7 +90,7 @@ Aspect aspect_of(Step const& step) {
         as<AddPeer>(step) || as<RemovePeer>(step) || as<AddRdmaLink>(step) ||
         as<RemoveRdmaLink>(step))
         return Aspect::interfaces;
-    if (as<AttachHostdev>(step) || as<DetachHostdev>(step)) return Aspect::devices;
+    if (std::holds_alternative<HypervisorStep>(step)) return Aspect::devices;
     return Aspect::other;
 }
 

@@ -139,30 +139,36 @@ struct Ports {
     std::size_t unnumbered = 0;
 };
 
-// Ports that could take a device that is plugged in: PCIe ports whose bus no device uses, or the
-// free slots of an i440fx machine's pci.0. Slots 1 and 2 of a "pc" machine belong to its ISA bridge
-// and its first video card: libvirt never gives them to a hostdev. Each device without a place yet
-// is assumed to need one port.
-std::uint32_t count_free_ports(DomainXml const& domain, Ports const& ports,
-                               pugi::xml_node const& root) {
+// Where a device can be plugged in: on PCIe ports whose bus no device uses, or in the free slots of
+// an i440fx machine's pci.0. Slots 1 and 2 of a "pc" machine belong to its ISA bridge and its first
+// video card: libvirt never gives them to a hostdev.
+std::vector<PciAddress> find_free_addresses(DomainXml const& domain, Ports const& ports,
+                                            pugi::xml_node const& root) {
     std::set<std::uint8_t> used_buses;
-    std::set<std::uint8_t> used_slots;
+    std::set<std::uint8_t> used_slots{0};
     for (auto const& address : domain.guest_addresses) {
         used_buses.insert(address.bus);
         if (address.bus == 0) used_slots.insert(address.device);
     }
-    std::size_t free = ports.unnumbered;
-    for (auto const bus : ports.buses) free += used_buses.contains(bus) ? 0 : 1;
+    std::vector<PciAddress> free;
     auto const conventional = [](DomainBus const& bus) {
         return bus.bus == 0 && bus.model == "pci-root";
     };
     if (std::ranges::any_of(domain.buses, conventional)) {
         std::string_view const machine =
             root.child("os").child("type").attribute("machine").value();
-        used_slots.insert(0);
         if (machine == "pc" || machine.starts_with("pc-")) used_slots.insert({1, 2});
-        free += 32 - used_slots.size();
+        for (std::uint8_t slot = 0; slot < 32; ++slot)
+            if (!used_slots.contains(slot)) free.push_back({0, 0, slot, 0});
     }
+    for (auto const bus : ports.buses)
+        if (!used_buses.contains(bus)) free.push_back({0, bus, 0, 0});
+    return free;
+}
+
+// Each device without a place yet is assumed to need one port.
+std::uint32_t count_free_ports(DomainXml const& domain, Ports const& ports) {
+    auto const free = domain.free_addresses.size() + ports.unnumbered;
     return static_cast<std::uint32_t>(free - std::min<std::size_t>(free, domain.unplaced_devices));
 }
 
@@ -239,7 +245,8 @@ Result<DomainXml> parse_domain_xml(std::string_view xml) {
     domain.networks.erase(std::ranges::unique(domain.networks).begin(), domain.networks.end());
     std::ranges::sort(domain.guest_addresses);
     std::ranges::sort(domain.buses, {}, &DomainBus::bus);
-    domain.free_ports = count_free_ports(domain, ports, root);
+    domain.free_addresses = find_free_addresses(domain, ports, root);
+    domain.free_ports = count_free_ports(domain, ports);
     return domain;
 }
 
@@ -310,6 +317,8 @@ VmInfo vm_info(DomainXml const* live, DomainXml const* config,
         vm.vsock_cid = live->vsock_cid;
     }
     vm.free_pcie_ports = now.free_ports;
+    if (live) vm.free_live = live->free_addresses;
+    if (config) vm.free_config = config->free_addresses;
     vm.live = hostdevs(live);
     vm.config = hostdevs(config);
     vm.interfaces = now.interfaces;
@@ -335,6 +344,10 @@ void write_address(pugi::xml_node parent, PciAddress const& pci, char const* typ
 }
 
 }  // namespace
+
+std::string vsock_xml() {
+    return "<vsock model='virtio'><cid auto='yes'/></vsock>";
+}
 
 std::string to_xml(DomainHostdev const& hostdev) {
     pugi::xml_document document;

@@ -44,6 +44,7 @@ struct DomainXml {
     std::vector<DomainBus> buses;             // by bus
     std::vector<PciAddress> guest_addresses;  // taken in the guest, ascending
     std::uint32_t unplaced_devices = 0;       // that will need a PCI place and have none yet
+    std::vector<PciAddress> free_addresses;   // at which a device can be plugged in, ascending
     std::uint32_t free_ports = 0;             // that can take a hot-plugged device
 };
 
@@ -72,6 +73,8 @@ struct DomainXml {
 // can't start with another owner's. Not <interface type='hostdev'>: libvirt would set MAC and VLAN
 // itself, and on InfiniBand it can't (LIBVIRT.md#hostdev-not-interface).
 [[nodiscard]] std::string to_xml(DomainHostdev const& hostdev);
+// Writes a <vsock> whose CID libvirt chooses at each start.
+[[nodiscard]] std::string vsock_xml();
 
 // Checks whether a domain already has an attachment's VF, or something that prevents adding it.
 // Pure.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What plans of an attachment and of its change have in common. Pure. Defined in
-// plan_attachment.cpp; plan_change.cpp uses it, too.
+// plan_attachment.cpp and, where it is about the VM, in place_in_vm.cpp; plan_change.cpp uses it,
+// too.
 #pragma once
 
 #include "vfmgr/plan/plan.hpp"
@@ -22,6 +23,12 @@ struct AttachRequest {
 
 // Refuses a PF that vfmgr only observes. Points into `desired`.
 [[nodiscard]] Result<DesiredPf const*> managed_pf(DesiredState const& desired, PfState const& pf);
+// Decides where the device goes: into the running VM, its persistent XML, or both; sets `live` and
+// `config`.
+[[nodiscard]] Result<void> place(AttachRequest const& ask, Attachment& attachment, Plan& plan);
+// What the placed attachment's VM lacks of a vsock device, if the request adds one.
+[[nodiscard]] std::optional<AddVsock> vsock_to_add(AttachRequest const& ask,
+                                                   Attachment const& attachment);
 // Whether the verification that the request names can be made.
 [[nodiscard]] Result<void> check_verification(AttachRequest const& ask,
                                               Attachment const& attachment);

@@ -178,14 +178,19 @@ Result<void> require_free_pci(HostView const& host) {
     return {};
 }
 
-Result<void> require_free_port(VmInfo const& vm) {
-    if (vm.free_pcie_ports > 0) return {};
+Result<void> require_free_ports(VmInfo const& vm, std::uint32_t count) {
+    if (vm.free_pcie_ports >= count) return {};
+    auto const lacks =
+        vm.free_pcie_ports == 0
+            ? fmt::format("VM {} has no free PCIe port", vm.name)
+            : fmt::format("VM {} has {} free PCIe port{} of the {} needed", vm.name,
+                          vm.free_pcie_ports, vm.free_pcie_ports == 1 ? "" : "s", count);
     return fail(
-        discreetly({Problem::unsupported,
-                    fmt::format("VM {} has no free PCIe port for a hot-plugged device", vm.name),
-                    "add <controller type='pci' model='pcie-root-port'/> to its XML, shut it down "
-                    "and start it "
-                    "again, or attach with persistence config while it is shut off"}));
+        discreetly({Problem::unsupported, lacks + " to plug a device into while it runs",
+                    fmt::format("add <controller type='pci' model='pcie-root-port'/> to its XML "
+                                "(virsh edit {}), shut it down and start it again; or attach with "
+                                "add_ports: the VM then has the VF from its next start",
+                                vm.name)}));
 }
 
 // Collects all uses of VFs, none of which is ever ignored: our attachments, libvirt's live and

@@ -109,7 +109,7 @@ void Json<KernelView>::read(JsonReader& reader, KernelView& view);
 [[nodiscard]] Result<void> require_libvirt(HostView const& host);
 // Checks that VFs can be made and removed now: no other PF blocks it.
 [[nodiscard]] Result<void> require_free_pci(HostView const& host);
-// Checks that one more device can be plugged into the running VM.
-[[nodiscard]] Result<void> require_free_port(VmInfo const& vm);
+// Checks that so many more devices can be plugged into the running VM.
+[[nodiscard]] Result<void> require_free_ports(VmInfo const& vm, std::uint32_t count);
 
 }  // namespace vfmgr

@@ -151,6 +151,7 @@ struct Inverter {
         if (!back.live && !back.config) return {};
         return {back};
     }
+    Steps operator()(AddVsock const&) const { return {}; }
     Steps operator()(AwaitVerification const&) const { return {}; }
 
   private:

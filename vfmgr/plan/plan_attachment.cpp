@@ -40,58 +40,6 @@ Result<Network const*> named_network(PfState const& pf, Networks const& networks
                             network->name, to_string(pf.info.pci)));
 }
 
-// Where the device goes: into the running VM, its persistent XML, or both.
-Result<void> place(AttachRequest const& ask, Attachment& attachment) {
-    bool const running = ask.vm.state == VmState::running || ask.vm.state == VmState::paused;
-    auto const persistence = ask.spec.persistence;
-    attachment.live = running && persistence != Persistence::config;
-    attachment.config = ask.vm.persistent && persistence != Persistence::live;
-    if (!attachment.live && !attachment.config)
-        return fail(discreetly(
-            {Problem::unsupported,
-             fmt::format("VM {} is {} and {}, so there is nothing to attach to with "
-                         "persistence {}",
-                         ask.vm.name, enum_name(ask.vm.state),
-                         ask.vm.persistent ? "persistent" : "transient", enum_name(persistence)),
-             running ? "leave persistence at auto" : "start the VM first"}));
-    if (attachment.live) return require_free_port(ask.vm);
-    return {};
-}
-
-}  // namespace
-
-Result<void> check_verification(AttachRequest const& ask, Attachment const& attachment) {
-    if (ask.spec.verify.value_or(VerifyMode::none) == VerifyMode::none &&
-        ask.spec.verify_every_seconds == 0)
-        return {};
-    if (auto never = verification_hindrance(ask.pf.info))
-        return fail(Problem::unsupported, std::move(never->detail), std::move(never->remedy));
-    if (!ask.vm.has_vsock)
-        return fail(discreetly(
-            {Problem::unsupported,
-             fmt::format("VM {} has no vsock device, which it needs to report", ask.vm.name),
-             "add <vsock model='virtio'><cid auto='yes'/></vsock> to its XML, shut it down and "
-             "start it again, or attach without verification (verify none, no "
-             "verify_every_seconds)"}));
-    if (ask.spec.verify == VerifyMode::required && !(attachment.live && ask.vm.vsock_cid))
-        return fail(discreetly(
-            {Problem::unsupported,
-             fmt::format("VM {} is not running, so nothing can be verified in it", ask.vm.name),
-             "start it, or attach with verify background"}));
-    bool const rdma = ask.network && ask.network->rdma != RdmaMode::none &&
-                      (ask.pf.info.rdma_device || ask.network->rdma == RdmaMode::rxe);
-    if (!rdma)
-        return fail(
-            Problem::unsupported,
-            fmt::format("{} has no RDMA device on this host, so nothing can answer the VM "
-                        "on network {}",
-                        display_name(ask.pf.info), ask.network ? ask.network->name : "(none)"),
-            "load the card's RDMA driver, or set the network's rdma to rxe (SoftRoCE)");
-    return {};
-}
-
-namespace {
-
 // A VLAN device that another program made is used as it is, or not at all.
 Result<void> check_interface(AttachRequest const& ask) {
     if (!ask.network || !ask.network->vlan) return {};
@@ -268,9 +216,13 @@ void device_steps(Plan& plan, AttachRequest const& ask, Attachment const& attach
                                              {VfChange{attachment.vf.index, attachment.settings}},
                                              ask.spec.best_effort});
     plan.steps.emplace_back(BindVfs{attachment.vf.pf, {attachment.vf.index}, attachment.driver});
+    if (auto vsock = vsock_to_add(ask, attachment)) {
+        plan.notes.push_back(fmt::format("VM {} gets a vsock device, and keeps it", ask.vm.name));
+        plan.steps.emplace_back(std::move(*vsock));
+    }
     plan.steps.emplace_back(AttachHostdev{ask.vm.uuid, attachment.id, attachment.vf, vf.pci,
                                           attachment.settings.mac, attachment.live,
-                                          attachment.config, ask.vm.name});
+                                          attachment.config, ask.vm.name, ask.spec.guest_address});
     if (ask.spec.verify == VerifyMode::required)
         plan.steps.emplace_back(AwaitVerification{attachment.id, ask.spec.verify_timeout_seconds});
 }
@@ -279,7 +231,7 @@ Result<AttachmentPlan> attach(AttachRequest const& ask, DesiredPf const& pf, Att
                               std::string_view host_seed) {
     AttachmentPlan result{std::move(begun), pf.base ? *pf.base : base_of(ask.pf), {}};
     auto& attachment = result.attachment;
-    VFMGR_CHECK(place(ask, attachment));
+    VFMGR_CHECK(place(ask, attachment, result.plan));
     VFMGR_CHECK(check_verification(ask, attachment));
     VFMGR_CHECK(check_interface(ask));
     VFMGR_CHECK(check_listeners(ask));

@@ -237,10 +237,10 @@ Result<Plan> plan_return(HostView const& host, Attachment const& attachment) {
                                 to_string(attachment.vf), attachment.vm, vf->holders[0].comm,
                                 vf->holders[0].pid),
                     "free it there: vfmgr takes no VF from its user");
-    if (missing.live) VFMGR_CHECK(require_free_port(*vm));
+    if (missing.live) VFMGR_CHECK(require_free_ports(*vm, 1));
     plan.steps.emplace_back(AttachHostdev{vm->uuid, attachment.id, attachment.vf, vf->pci,
                                           attachment.settings.mac, missing.live, missing.config,
-                                          vm->name});
+                                          vm->name, attachment.spec.guest_address});
     return plan;
 }
 

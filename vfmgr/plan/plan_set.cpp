@@ -13,7 +13,7 @@ namespace {
 // The steps of a set, by phase: what fails in the kernel, fails before a VM has got anything.
 struct Phases {
     std::map<PciAddress, std::vector<Step>> links;
-    std::vector<Step> unbind, settings, bind, plug, verify;
+    std::vector<Step> unbind, settings, bind, vsock, plug, verify;
 };
 
 // One write for all VFs of a PF that become the same. Those of an attachment are in the step's
@@ -50,6 +50,8 @@ void add(Phases& phases, AttachmentPlan const& one) {
             add_bind(bind->driver ? phases.bind : phases.unbind, *bind);
         else if (auto const* const configure = as<ConfigureVfs>(step))
             add_settings(phases.settings, *configure);
+        else if (as<AddVsock>(step))
+            phases.vsock.push_back(step);
         else if (as<AttachHostdev>(step))
             phases.plug.push_back(step);
         else if (as<AwaitVerification>(step))
@@ -66,7 +68,8 @@ std::vector<Step> in_order(Phases phases) {
         std::ranges::move(part, std::back_inserter(steps));
     };
     for (auto& [pf, links] : phases.links) append(links);
-    for (auto* const part : {&phases.unbind, &phases.settings, &phases.bind, &phases.plug})
+    for (auto* const part :
+         {&phases.unbind, &phases.settings, &phases.bind, &phases.vsock, &phases.plug})
         append(*part);
     await_carrier(steps);
     append(phases.verify);
@@ -80,12 +83,28 @@ Error of_which(Error error, std::size_t which, std::size_t count) {
     return error;
 }
 
+// VMADDR_CID_ANY of linux/vm_sockets.h, which no VM has: libvirt chooses when it adds the device.
+constexpr std::uint32_t cid_to_come = 0xffffffff;
+
 // Adds what the next one of the set must know of this one.
 void take_up(HostView& host, DesiredState& desired, AttachmentPlan const& one) {
     auto const& attachment = one.attachment;
     desired.attachments.insert_or_assign(attachment.id, attachment);
     desired.pfs.at(attachment.vf.pf).base = one.base;
-    if (attachment.live) --host.hypervisor.vms.at(attachment.vm_uuid).free_pcie_ports;
+    auto& vm = host.hypervisor.vms.at(attachment.vm_uuid);
+    for (auto const& step : one.plan.steps)
+        if (auto const* const vsock = as<AddVsock>(step)) {
+            vm.has_vsock = true;
+            if (vsock->live) {
+                vm.vsock_cid = cid_to_come;
+                --vm.free_pcie_ports;
+            }
+        }
+    if (attachment.live) --vm.free_pcie_ports;
+    if (auto const& address = attachment.spec.guest_address) {
+        std::erase(vm.free_live, *address);
+        std::erase(vm.free_config, *address);
+    }
 }
 
 Result<void> check_one_vm(std::vector<Attachment> const& attachments) {

@@ -120,12 +120,16 @@ struct Sentence {
                            fmt::join(assignments(step.settings), " "));
     }
     std::string operator()(AttachHostdev const& step) const {
-        return fmt::format("attach {} ({}) to VM {}: {}", text(step.vf), to_string(step.pci),
-                           step.vm, where(step.live, step.config));
+        return fmt::format("attach {} ({}) to VM {}: {}{}", text(step.vf), to_string(step.pci),
+                           step.vm, where(step.live, step.config),
+                           step.guest_address ? ", at " + to_string(*step.guest_address) : "");
     }
     std::string operator()(DetachHostdev const& step) const {
         return fmt::format("detach {} ({}) from VM {}: {}", text(step.vf), to_string(step.pci),
                            step.vm, where(step.live, step.config));
+    }
+    std::string operator()(AddVsock const& step) const {
+        return fmt::format("give VM {} a vsock device: {}", step.vm, where(step.live, step.config));
     }
     std::string operator()(AwaitVerification const& step) const {
         return fmt::format("wait up to {} s until RDMA over attachment {} is proved",

@@ -146,6 +146,16 @@ void fields(F& f, V& step) {
     f.value("live", step.live);
     f.value("config", step.config);
     f.value("vm", step.vm);
+    if constexpr (Of<V, AttachHostdev>) f.maybe("guest_address", step.guest_address);
+}
+
+template <class F, Of<AddVsock> V>
+void fields(F& f, V& step) {
+    f.value("vm_uuid", step.vm_uuid);
+    f.value("vf", step.vf);
+    f.value("live", step.live);
+    f.value("config", step.config);
+    f.value("vm", step.vm);
 }
 
 template <class F, Of<AwaitVerification> V>

@@ -168,7 +168,8 @@ struct AttachHostdev {
     std::optional<MacAddress> mac;
     bool live = false;
     bool config = false;
-    std::string vm{};  // for people; the UUID decides
+    std::string vm{};                           // for people; the UUID decides
+    std::optional<PciAddress> guest_address{};  // absent: libvirt chooses
     bool operator==(AttachHostdev const&) const = default;
 };
 // Done only when the live XML no longer has it and no process holds the VF's group.
@@ -182,6 +183,18 @@ struct DetachHostdev {
     bool config = false;
     std::string vm{};
     bool operator==(DetachHostdev const&) const = default;
+};
+// Gives the VM a vsock device, over which it reports. Nothing takes it away again: not the end of
+// the attachment, because the next one needs it too, and not an undo, because a running VM would
+// have to release it.
+struct AddVsock {
+    static constexpr std::string_view step_name = "add_vsock";
+    std::string vm_uuid;
+    VfId vf;  // that is to be verified
+    bool live = false;
+    bool config = false;
+    std::string vm{};
+    bool operator==(AddVsock const&) const = default;
 };
 
 // --- a step of the guest -------------------------------------------------------------------
@@ -198,7 +211,7 @@ using KernelStep = std::variant<SetNumVfs, ConfigureVfs, BindVfs, ResetVf, SetLi
                                 AddVlanInterface, RemoveVlanInterface, AddAddress, RemoveAddress,
                                 AddPeer, RemovePeer, AddRdmaLink, RemoveRdmaLink, SetFirmware,
                                 AddSoftRdmaLink, RemoveSoftRdmaLink, SetPciValues, AwaitCarrier>;
-using HypervisorStep = std::variant<AttachHostdev, DetachHostdev>;
+using HypervisorStep = std::variant<AttachHostdev, DetachHostdev, AddVsock>;
 using Step = std::variant<KernelStep, HypervisorStep, AwaitVerification>;
 
 // Returns the step if it is an S, otherwise null.

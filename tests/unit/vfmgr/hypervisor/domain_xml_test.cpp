@@ -118,6 +118,7 @@ TEST(FreePorts, RootPortsWithoutADevice) {
     auto const vm = parsed(
         domain(std::string(pcie_root) + root_port(1) + root_port(2) + root_port(3) + our_hostdev));
     EXPECT_EQ(vm.free_ports, 2u);
+    EXPECT_THAT(vm.free_addresses, ElementsAre(pci("0000:01:00.0"), pci("0000:03:00.0")));
 }
 
 TEST(FreePorts, DownstreamPortsCountUpstreamPortsDoNot) {
@@ -170,6 +171,7 @@ TEST(FreePorts, SlotsOfAPcMachine) {
                              "bus='0x00' slot='0x03' function='0x1'/></rng>",
                       "pc-i440fx-7.2"));
     EXPECT_EQ(two_functions.free_ports, 28u);
+    EXPECT_EQ(two_functions.free_addresses.front(), pci("0000:00:04.0"));
     EXPECT_EQ(parsed(domain(root, "pseries-7.2")).free_ports, 31u);
 }
 
@@ -297,6 +299,8 @@ TEST(VmInfo, LiveAndConfigSideBySide) {
     EXPECT_FALSE(running.has_vsock);  // the next start has none
     EXPECT_TRUE(running.persistent);
     EXPECT_EQ(running.free_pcie_ports, 1u);
+    EXPECT_THAT(running.free_live, ElementsAre(pci("0000:01:00.0")));
+    EXPECT_THAT(running.free_config, IsEmpty());
     EXPECT_THAT(running.live, ElementsAre(VmHostdev{pci("0000:01:10.4"), "ua-vfmgr-3f9c2b1d"}));
     EXPECT_THAT(running.config, IsEmpty());
     EXPECT_THAT(running.hostdev_networks, ElementsAre("pool"));
