@@ -67,6 +67,7 @@ void add_identity_commands(CLI::App& app, Session& session);
 void add_reservation_commands(CLI::App& app, Session& session);
 void add_vf_commands(CLI::App& app, Session& session);
 void add_vm_commands(CLI::App& app, Session& session);
+void add_without_vfs_command(CLI::App& vm, Session& session);
 void add_attachment_commands(CLI::App& app, Session& session);
 void add_interop_commands(CLI::App& app, Session& session);
 void add_operation_commands(CLI::App& app, Session& session);

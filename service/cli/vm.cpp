@@ -104,6 +104,7 @@ void add_vm_commands(CLI::App& app, Session& session) {
     add_command(*vm, session, "list", "list all VMs that libvirt knows", list_vms);
     add_named(*vm, session, "show", "show one VM, its VFs and its other host devices",
               {"VM", "name or UUID"}, show_vm);
+    add_without_vfs_command(*vm, session);
 }
 
 }  // namespace vfmgr

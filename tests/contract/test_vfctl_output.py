@@ -55,7 +55,7 @@ PRINTS = {"pf list": [], "pf show": ["enp1s0"], "pf set": [PF, "--num-vfs", "4"]
 SILENT = {"detach", "apply", "network remove", "pool remove", "tenant remove",
           "reservation release", "pf forget", "pf gone", "pf confirm-gone", "pf rekey",
           "vf lift-quarantine", "interop close", "op cancel", "token revoke", "rdma link add",
-          "rdma link delete", "drained", "support-bundle", "query", "context use"}
+          "rdma link delete", "vm without-vfs", "drained", "support-bundle", "query", "context use"}
 SHOWN = [command for command, words in PRINTS.items() if words is not None]
 # Its rows have no names that another command accepts.
 NAMELESS = {"token create", "identities show", "identities set"}
