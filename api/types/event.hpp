@@ -68,6 +68,7 @@ enum class EventKind {
     vm_started,
     vm_stopped,
     vm_disappeared,
+    declaration_refused,  // a VM gets none of the VFs that its metadata declares
     libvirt_lost,
     libvirt_found,
     store_read_only,

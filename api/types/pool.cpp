@@ -97,6 +97,7 @@ void fields(F& f, V& pool) {
     f.own_name(pool.name);
     f.defaulted("select", pool.select);
     f.defaulted("defaults", pool.defaults);
+    f.maybe("from_metadata", pool.from_metadata);
 }
 
 void check(JsonReader& reader, Pool const& pool) {

@@ -56,6 +56,8 @@ struct Pool {
     std::string name;  // unique on the host; [a-z0-9-], at most 32
     PoolSelectors select;
     PoolDefaults defaults;
+    // true: VMs that declare it in their metadata get its VFs. Absent: false.
+    std::optional<bool> from_metadata{};
     bool operator==(Pool const&) const = default;
 };
 

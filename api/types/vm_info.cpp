@@ -20,6 +20,13 @@ void fields(F& f, V& interface) {
     f.value("standby", interface.standby);
 }
 
+template <class F, Of<DeclaredVfs> V>
+void fields(F& f, V& vfs) {
+    f.value("pool", vfs.pool);
+    f.value("count", vfs.count);
+    f.nullable("verify_profile", vfs.verify_profile);
+}
+
 template <class F, Of<VmInfo> V>
 void fields(F& f, V& vm) {
     f.value("uuid", vm.uuid);
@@ -37,6 +44,8 @@ void fields(F& f, V& vm) {
     f.value("config", vm.config);
     f.value("interfaces", vm.interfaces);
     f.value("hostdev_networks", vm.hostdev_networks);
+    f.defaulted("declared", vm.declared);
+    f.nullable("declared_wrong", vm.declared_wrong);
 }
 
 template <class F, Of<VmIdentity> V>
@@ -47,6 +56,7 @@ void fields(F& f, V& vm) {
 }
 
 template struct Json<VmInterface>;
+template struct Json<DeclaredVfs>;
 template struct Json<VmInfo>;
 template struct Json<VmIdentity>;
 

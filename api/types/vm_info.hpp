@@ -10,6 +10,7 @@
 #include "api/types/addresses.hpp"
 #include "api/types/enum_names.hpp"
 #include "api/types/json_fwd.hpp"
+#include "api/types/verification.hpp"
 
 namespace vfmgr {
 
@@ -35,6 +36,14 @@ struct VmInterface {
     bool operator==(VmInterface const&) const = default;
 };
 
+// VFs that a VM's XML declares in its metadata, to be attached at each start.
+struct DeclaredVfs {
+    std::string pool;
+    std::uint32_t count = 1;                  // at most 32, of all that a VM declares
+    std::optional<Profile> verify_profile{};  // absent: the pool's
+    bool operator==(DeclaredVfs const&) const = default;
+};
+
 struct VmInfo {
     std::string uuid;
     std::string name;
@@ -52,6 +61,8 @@ struct VmInfo {
     std::vector<VmHostdev> config;              // empty when transient
     std::vector<VmInterface> interfaces;        // of live and persistent XML, each once
     std::vector<std::string> hostdev_networks;  // hostdev-mode libvirt networks that it uses
+    std::vector<DeclaredVfs> declared;          // in the XML that it runs with, or will
+    std::optional<std::string> declared_wrong;  // why that can't be read; then `declared` is empty
     bool operator==(VmInfo const&) const = default;
 };
 
@@ -65,6 +76,7 @@ struct VmIdentity {
 };
 
 extern template struct Json<VmInterface>;
+extern template struct Json<DeclaredVfs>;
 extern template struct Json<VmInfo>;
 extern template struct Json<VmIdentity>;
 

@@ -31,7 +31,7 @@ struct PoolSetArguments {
     std::string file;
     std::vector<std::string> pfs, drivers, devices, link_layers, pcie_roots, labels;
     std::vector<std::int32_t> numa_nodes;
-    std::string rdma, network, trust, spoofchk, verify, verify_profile;
+    std::string rdma, network, trust, spoofchk, verify, verify_profile, from_metadata;
     std::optional<std::uint32_t> max_tx_rate, min_tx_rate;
 };
 
@@ -52,13 +52,15 @@ std::string selectors_text(PoolSelectors const& select) {
 }
 
 Table pool_table(std::vector<Pool> const& pools) {
-    Table table{{"NAME", "SELECTS", "NETWORK", "TRUST", "MAX-TX-RATE", "VERIFY", "PROFILE"}, {}};
+    Table table{{"NAME", "SELECTS", "NETWORK", "TRUST", "MAX-TX-RATE", "VERIFY", "PROFILE",
+                 "FROM-METADATA"},
+                {}};
     for (auto const& pool : pools) {
         auto const& defaults = pool.defaults;
         table.rows.push_back({cell(pool.name), selectors_text(pool.select), cell(defaults.network),
                               cell(defaults.settings.trust),
                               cell(defaults.settings.max_tx_rate_mbps), cell(defaults.verify),
-                              cell(defaults.verify_profile)});
+                              cell(defaults.verify_profile), cell(pool.from_metadata)});
     }
     return table;
 }
@@ -147,6 +149,10 @@ Result<void> set_pool(Options const& options, std::string const& name,
             }
             VFMGR_CHECK(set_pool_selectors(connection, pool.select, arguments));
             VFMGR_CHECK(set_pool_defaults(pool.defaults, arguments));
+            if (!arguments.from_metadata.empty()) {
+                VFMGR_TRY(pool.from_metadata,
+                          parse_on_off("--from-metadata", arguments.from_metadata));
+            }
             return nlohmann::json(pool).dump();
         };
         VFMGR_TRY(settled, edit_until_written(connection, options, path, edited, pool_table({})));
@@ -197,6 +203,9 @@ void add_pool_set(CLI::App& pool, Session& session) {
     add("--max-tx-rate", arguments.max_tx_rate, "default: Mbit/s; 0: no limit");
     add("--verify", arguments.verify, "default")->check(one_of<VerifyMode>());
     add("--verify-profile", arguments.verify_profile, "default")->check(one_of<Profile>());
+    add("--from-metadata", arguments.from_metadata,
+        "whether VMs that declare the pool in their metadata get its VFs")
+        ->check(on_or_off());
 }
 
 Table identity_table(Identities const& identities) {

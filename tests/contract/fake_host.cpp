@@ -46,6 +46,7 @@ struct HostVm {
     bool vsock = true;
     std::uint32_t free_pcie_ports = 2;
     std::vector<VmInterface> interfaces;
+    std::vector<DeclaredVfs> declared;
 };
 template <class F, Of<HostVm> V>
 void fields(F& f, V& vm) {
@@ -55,6 +56,7 @@ void fields(F& f, V& vm) {
     f.defaulted("vsock", vm.vsock);
     f.defaulted("free_pcie_ports", vm.free_pcie_ports);
     f.defaulted("interfaces", vm.interfaces);
+    f.defaulted("declared", vm.declared);
 }
 
 struct HostDocument {
@@ -253,6 +255,7 @@ Result<void> FakeHost::load(nlohmann::json const& document) {
         vm.has_vsock = one.vsock;
         vm.free_pcie_ports = one.free_pcie_ports;
         vm.interfaces = one.interfaces;
+        vm.declared = one.declared;
         vm.state = VmState::shut_off;
         vm.start_id.reset();
         vm.vsock_cid.reset();

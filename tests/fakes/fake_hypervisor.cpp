@@ -164,11 +164,13 @@ Result<Observed> FakeHypervisor::remove(DetachHostdev const& step, FaultPoint un
     VFMGR_TRY(auto* const target, vm(step.vm_uuid));
     VmHostdev const device{step.pci, hostdev_alias(step.attachment)};
     if (step.live && has(target->live, device)) {
-        if (detach == DetachBehaviour::times_out)
+        if (detach == DetachBehaviour::times_out) {
+            if (step.config && until != FaultPoint::halfway) std::erase(target->config, device);
             return fail(
                 Problem::timed_out,
                 fmt::format("VM {} did not let go of {}", target->name, to_string(step.pci)),
                 "shut the VM down, or detach again when its system answers");
+        }
         if (detach == DetachBehaviour::works) {
             std::erase(target->live, device);
             ++target->free_pcie_ports;

@@ -88,7 +88,6 @@ Result<void> Attachments::perform_detach(Operation& operation, Attachment const&
         execute(seams(), operation, plan, OnFailure::stop, PlannedFrom{host, std::move(first)});
     Batch end;
     Result<void> outcome;
-    bool keeps_it = false;
     if (done) {
         notes.reset_done_at = done->reset_done_at;
         notes.counters = done->counters;
@@ -108,7 +107,11 @@ Result<void> Attachments::perform_detach(Operation& operation, Attachment const&
             outcome = fail(not_clean(attachment, residue));
         }
     } else if (known && as<DetachHostdev>(done.error().step)) {
-        keeps_it = true;  // the VM kept the device: the attachment goes on
+        // It stays `detaching`, and Endings ends it when the VM has released the device.
+        end.save_events.push_back(
+            event_of(EventKind::detach_failed, attachment, &operation,
+                     fmt::format("VM {} kept VF {}", attachment.vm, to_string(attachment.vf)),
+                     seams().clock.now()));
     } else {
         auto residue = left_undone(operation);
         std::ranges::copy(done.error().residue, std::back_inserter(residue));
@@ -117,12 +120,7 @@ Result<void> Attachments::perform_detach(Operation& operation, Attachment const&
     if (!done) outcome = fail(done.error().error);
     end.save_operations.push_back(operation);
     seams().control.wait([&](Control::State& state) { return state.erase_run(attachment.id); });
-    auto const ended = [&](DesiredState const& now) {
-        auto batch = end;
-        if (keeps_it) save_as(AttachmentState::attached, attachment.id, now, batch);
-        return batch;
-    };
-    if (!operations_.commit_at_last(ended)) return fail(vfmgrd_stops());
+    if (!operations_.commit_at_last(end)) return fail(vfmgrd_stops());
     return outcome;
 }
 

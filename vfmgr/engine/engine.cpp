@@ -24,6 +24,16 @@ Engine::Engine(Kernel& kernel, Hypervisor& hypervisor, std::unique_ptr<Control> 
       repairs_(
           operations_, [this](auto const& command, auto const& who) { submit_own(command, who); },
           std::move(find_owners)),
+      endings_(operations_,
+               [this](Detach command, Reply reply) {
+                   submit(std::move(command), Intent{false, "daemon", {}, {}, {}},
+                          std::move(reply));
+               }),
+      declarations_(operations_,
+                    [this](Attach command, std::string const& vm, Reply reply) {
+                        submit_for(vm, std::move(command), principal_of_metadata(vm),
+                                   std::move(reply));
+                    }),
       links_(operations_, repairs_, std::move(trusted_netdevs)),
       documents_(operations_, links_.trusted_netdevs()),
       recovery_(operations_, attachments_),
@@ -63,19 +73,26 @@ void Engine::judge_observed() {
         links_.repair_links(state);
         repairs_.report_drift(state, observed);
         repairs_.repair_drift(state, observed);
+        endings_.end_unheld(state, observed.judged_attachments);
+        declarations_.attach_declared(state);
     });
 }
 
 void Engine::submit_own(Verify const& command, std::string const& requested_by) {
-    Intent intent{false, requested_by, {}, {}, {}};
     // Runs that repeat themselves take from the quota of the VM's tenant like those it requests.
     auto const desired = control_->snapshot().desired;
     auto const of = desired->attachments.find(command.attachment);
-    auto const* const tenant = of == desired->attachments.end()
-                                   ? nullptr
-                                   : tenant_of(desired->tenants, of->second.vm_uuid);
-    if (tenant) intent.tenant = tenant->name;
-    submit(command, std::move(intent), [](Result<Answer> const&) {});
+    submit_for(of == desired->attachments.end() ? "" : of->second.vm_uuid, command, requested_by,
+               [](Result<Answer> const&) {});
+}
+
+void Engine::submit_for(std::string const& vm_uuid, Command command,
+                        std::string const& requested_by, Reply reply) {
+    Intent intent{false, requested_by, {}, {}, {}};
+    auto const desired = control_->snapshot().desired;
+    if (auto const* const tenant = tenant_of(desired->tenants, vm_uuid))
+        intent.tenant = tenant->name;
+    submit(std::move(command), std::move(intent), std::move(reply));
 }
 
 Result<EventPage> Engine::on_events(std::function<void(std::vector<Event> const&)> emit,

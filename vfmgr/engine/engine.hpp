@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "vfmgr/engine/declarations.hpp"
 #include "vfmgr/engine/documents.hpp"
+#include "vfmgr/engine/endings.hpp"
 #include "vfmgr/engine/links.hpp"
 #include "vfmgr/engine/observer.hpp"
 #include "vfmgr/engine/pfs.hpp"
@@ -121,6 +123,9 @@ class Engine {
 
     void judge_observed();
     void submit_own(Verify const& command, std::string const& requested_by);
+    // As the VM's tenant, if it has one.
+    void submit_for(std::string const& vm_uuid, Command command, std::string const& requested_by,
+                    Reply reply);
 
     std::unique_ptr<Control> control_;  // ends first: its tasks and watches refer to the others
     Operations operations_;
@@ -128,6 +133,8 @@ class Engine {
     Attachments attachments_;
     Pfs pfs_;
     Repairs repairs_;
+    Endings endings_;
+    Declarations declarations_;
     Links links_;
     Documents documents_;
     Recovery recovery_;

@@ -83,9 +83,6 @@ std::optional<Event> change_of(Attachment const& now, Attachment const* before) 
     if (now.state == State::detaching)
         return made(EventKind::detaching, event,
                     fmt::format("{} is being detached from VM {}", vf_of(now), now.vm));
-    if (before && before->state == State::detaching)
-        return made(EventKind::detach_failed, event,
-                    fmt::format("VM {} kept {}", now.vm, vf_of(now)));
     return std::nullopt;  // attached: the operation reports it, with the VF's settings
 }
 

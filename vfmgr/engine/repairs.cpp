@@ -68,7 +68,7 @@ void Repairs::name_owners(DriftWatch::Observed& observed) {
 
 void Repairs::report_drift(Control::State& state, DriftWatch::Observed const& observed) {
     Batch batch;
-    for (auto& attachment : gone_live(*seams().control.snapshot().host, state.desired()))
+    for (auto& attachment : changed_by_vms(*seams().control.snapshot().host, state.desired()))
         if (observed.judged.contains(attachment.vf.pf))
             batch.save_attachments.push_back(std::move(attachment));
     batch.save_events =

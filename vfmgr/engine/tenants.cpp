@@ -30,6 +30,7 @@ constexpr std::array plain_kinds{
     EventKind::vm_started,
     EventKind::vm_stopped,
     EventKind::vm_disappeared,
+    EventKind::declaration_refused,
 };
 
 bool lists(std::vector<std::string> const& names, std::optional<std::string> const& name) {

@@ -247,6 +247,7 @@ Result<DomainXml> parse_domain_xml(std::string_view xml) {
     std::ranges::sort(domain.buses, {}, &DomainBus::bus);
     domain.free_addresses = find_free_addresses(domain, ports, root);
     domain.free_ports = count_free_ports(domain, ports);
+    domain.declared = declared_in(root);
     return domain;
 }
 
@@ -317,6 +318,8 @@ VmInfo vm_info(DomainXml const* live, DomainXml const* config,
         vm.vsock_cid = live->vsock_cid;
     }
     vm.free_pcie_ports = now.free_ports;
+    vm.declared = now.declared.vfs;
+    vm.declared_wrong = now.declared.wrong;
     if (live) vm.free_live = live->free_addresses;
     if (config) vm.free_config = config->free_addresses;
     vm.live = hostdevs(live);

@@ -12,6 +12,7 @@
 #include "api/types/addresses.hpp"
 #include "api/types/problem.hpp"
 #include "api/types/vm_info.hpp"
+#include "vfmgr/hypervisor/declared_vfs.hpp"
 #include "vfmgr/plan/step.hpp"
 
 namespace vfmgr {
@@ -46,6 +47,7 @@ struct DomainXml {
     std::uint32_t unplaced_devices = 0;       // that will need a PCI place and have none yet
     std::vector<PciAddress> free_addresses;   // at which a device can be plugged in, ascending
     std::uint32_t free_ports = 0;             // that can take a hot-plugged device
+    DeclaredXml declared;
 };
 
 [[nodiscard]] Result<DomainXml> parse_domain_xml(std::string_view xml);

@@ -87,7 +87,8 @@ Error still_there(DetachHostdev const& step, Unplugging const& state) {
         Problem::timed_out,
         fmt::format("VM {} still has {}: {}", state.vm, to_string(step.pci), reason),
         fmt::format(
-            "{}, then detach again; shutting it down (virsh shutdown {}) always releases the VF",
+            "{}; shutting it down (virsh shutdown {}) always releases the VF, and vfmgrd then ends "
+            "the detach by itself",
             first, state.vm)};
     if (state.refusal) error.causes = state.refusal->causes;
     return error;
@@ -195,11 +196,16 @@ Result<void> LibvirtHypervisor::ask(Request request, Deadline deadline) {
 }
 
 // Waits for the domain's job first: a request of a killed vfmgrd, or one that was abandoned at its
-// deadline, may still be plugging the device in.
+// deadline, may still be plugging the device in. A VM that keeps the device has it until it stops,
+// and does not get it at its next start.
 Result<Observed> LibvirtHypervisor::perform_step(DetachHostdev const& step, Deadline deadline) {
     VFMGR_CHECK(settle(step.vm_uuid, deadline));
-    if (step.live) VFMGR_CHECK(detach_live(step, deadline));
-    if (step.config) VFMGR_CHECK(detach_config(step, deadline));
+    auto live = step.live ? detach_live(step, deadline) : Result<void>();
+    bool const kept = !live && live.error().problem == Problem::timed_out;
+    if (!live && !kept) return fail(std::move(live).error());
+    auto const config = step.config ? detach_config(step, deadline) : Result<void>();
+    if (kept) return fail(std::move(live).error());
+    if (!config) return fail(config.error());
     return Observed{};
 }
 

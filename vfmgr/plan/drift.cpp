@@ -206,16 +206,17 @@ MissingHostdev missing_hostdev(Attachment const& attachment, VmInfo const& vm) {
         attachment.config && vm.persistent && !has_hostdev(vm.config, alias, attachment.vf_pci)};
 }
 
-std::vector<Attachment> gone_live(HostView const& host, DesiredState const& desired) {
-    std::vector<Attachment> gone;
+std::vector<Attachment> changed_by_vms(HostView const& host, DesiredState const& desired) {
+    std::vector<Attachment> changed;
     for (auto const& [id, attachment] : desired.attachments) {
-        if (attachment.live || attachment.state != AttachmentState::attached) continue;
         auto const* const vm = find_vm(host, attachment.vm_uuid);
-        if (!vm || !has_hostdev(vm->live, hostdev_alias(id), attachment.vf_pci)) continue;
-        gone.push_back(attachment);
-        gone.back().live = true;
+        if (!vm || attachment.state != AttachmentState::attached) continue;
+        auto now = attachment;
+        now.vm = vm->name;
+        now.live = now.live || has_hostdev(vm->live, hostdev_alias(id), attachment.vf_pci);
+        if (now != attachment) changed.push_back(std::move(now));
     }
-    return gone;
+    return changed;
 }
 
 bool is_loss(Drift const& drift) {

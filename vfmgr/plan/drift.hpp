@@ -56,9 +56,10 @@ struct MissingHostdev {
 };
 [[nodiscard]] MissingHostdev missing_hostdev(Attachment const& attachment, VmInfo const& vm);
 
-// Returns attachments whose VMs were shut off when the VF was attached and run with it now, in the
-// form to be stored: from then on a VF that is missing in the live VM is noticed.
-[[nodiscard]] std::vector<Attachment> gone_live(HostView const& host, DesiredState const& desired);
+// Returns, in the form to be stored, attachments whose VM was renamed, or was shut off when the VF
+// was attached and runs with it now: from then on a VF that is missing in the live VM is noticed.
+[[nodiscard]] std::vector<Attachment> changed_by_vms(HostView const& host,
+                                                     DesiredState const& desired);
 
 // True when a running VM has lost its VF. Each loss is a separate event.
 [[nodiscard]] bool is_loss(Drift const& drift);

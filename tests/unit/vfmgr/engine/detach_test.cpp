@@ -46,7 +46,7 @@ TEST_F(DetachTest, AReportThatComesMeanwhileStays) {
     hypervisor.on_perform = {};
     EXPECT_EQ(bench.ended(asked).state, OperationState::succeeded);
     auto const attachment = bench.desired().attachments.at(id);
-    EXPECT_EQ(attachment.state, AttachmentState::attached);
+    EXPECT_EQ(attachment.state, AttachmentState::detaching);
     ASSERT_TRUE(attachment.verification);
     EXPECT_EQ(attachment.verification->verdict, Verdict::pass);
 }
@@ -58,7 +58,7 @@ TEST_F(DetachTest, WhyAProofFailedStaysWithAVmThatDoesNotLetGo) {
     bench.guest_reports(Verdict::fail);
     EXPECT_EQ(bench.run(Attach{spec}).state, OperationState::failed);
     auto const attachment = bench.desired().attachments.begin()->second;
-    EXPECT_EQ(attachment.state, AttachmentState::attached);
+    EXPECT_EQ(attachment.state, AttachmentState::detaching);
     ASSERT_TRUE(attachment.verification);
     EXPECT_EQ(attachment.verification->verdict, Verdict::fail);
 }

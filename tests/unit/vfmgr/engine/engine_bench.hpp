@@ -156,4 +156,20 @@ inline void have_looked(Engine& engine, FakeKernel const& kernel, std::size_t lo
     }
 }
 
+// Returns when an observation that began now has been judged: a refused command is tried again
+// after one. Does not wait for the pause between observations, whatever a fake clock makes of it.
+inline void observe_anew(Bench& bench) {
+    EXPECT_FALSE(bench.submit(Detach{"00000000"}));
+}
+
+// Observes the host again and again until `over` holds. Gives up after so many observations that
+// nothing more can come, and shows what happened.
+inline void observe_until(Bench& bench, std::function<bool()> const& over) {
+    for (int looks = 0; looks < 300 && !over(); ++looks) observe_anew(bench);
+    if (over()) return;
+    auto const page = bench.engine.control().wait(
+        [](Control::State& state) { return state.store.events_after(0, 1000).value(); });
+    for (auto const& event : page.events) ADD_FAILURE() << event.detail;
+}
+
 }  // namespace vfmgr::example

@@ -197,7 +197,7 @@ TEST_F(EngineTest, AVmThatDoesNotLetGoKeepsItsVf) {
     hypervisor.detach = DetachBehaviour::times_out;
     auto const back = bench.run(Detach{id});
     EXPECT_EQ(back.state, OperationState::failed);
-    EXPECT_EQ(bench.desired().attachments.at(id).state, AttachmentState::attached);
+    EXPECT_EQ(bench.desired().attachments.at(id).state, AttachmentState::detaching);
     EXPECT_EQ(vf(0).driver, "vfio-pci");
     hypervisor.detach = DetachBehaviour::works;
     EXPECT_EQ(bench.run(Detach{id}).state, OperationState::succeeded);

@@ -285,10 +285,16 @@ TEST_F(PlanRepairTest, AnXmlThatLostItsDeviceIsDriftAndNoTheft) {
 TEST_F(PlanRepairTest, AVmThatWasStartedWithItsVfCanLoseIt) {
     attachment.live = false;
     keep();
-    EXPECT_TRUE(gone_live(view, desired).at(0).live);
+    EXPECT_TRUE(changed_by_vms(view, desired).at(0).live);
     vm_now().live.clear();
-    EXPECT_THAT(gone_live(view, desired), IsEmpty());
+    EXPECT_THAT(changed_by_vms(view, desired), IsEmpty());
     EXPECT_THAT(find_drift(view, desired), IsEmpty());
+}
+
+TEST_F(PlanRepairTest, AnAttachmentFollowsItsVmsName) {
+    EXPECT_THAT(changed_by_vms(view, desired), IsEmpty());
+    vm_now().name = "renamed";
+    EXPECT_EQ(changed_by_vms(view, desired).at(0).vm, "renamed");
 }
 
 }  // namespace
