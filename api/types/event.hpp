@@ -53,6 +53,7 @@ enum class EventKind {
     rdma_link_removed,
     network_changed,  // or it is new, as with the next
     network_removed,
+    partition_changed,  // the lines that an InfiniBand subnet manager needs: vfctl ib partitions
     pool_changed,
     pool_removed,
     tenant_changed,

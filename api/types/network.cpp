@@ -6,12 +6,14 @@
 #include <algorithm>
 
 #include "api/types/json.hpp"
+#include "api/types/text.hpp"
 
 namespace vfmgr {
 namespace {
 
 constexpr std::size_t network_ranges_max = 64;
 constexpr std::size_t network_pfs_max = 64;
+constexpr std::uint16_t pkey_max = 0x7fff;
 
 // Accepts a unicast address, except loopback and the unspecified address.
 bool can_be_a_hosts(IpAddress const& address) {
@@ -70,6 +72,12 @@ void check_ranges(JsonReader& reader, Network const& network) {
 
 }  // namespace
 
+template <class F, Of<Pkey> V>
+void fields(F& f, V& pkey) {
+    f.value("key", pkey.key);
+    f.defaulted("membership", pkey.membership);
+}
+
 template <class F, Of<NetworkPf> V>
 void fields(F& f, V& on) {
     f.value("pf", on.pf);
@@ -80,12 +88,42 @@ template <class F, Of<Network> V>
 void fields(F& f, V& network) {
     f.own_name(network.name);
     f.maybe("vlan", network.vlan);
+    f.maybe("pkey", network.pkey);
     f.value("prefix", network.prefix);
     f.defaulted("ranges", network.ranges);
     f.defaulted("mtu", network.mtu);
     f.defaulted("rdma", network.rdma);
     f.maybe("dscp", network.dscp);
     f.defaulted("pfs", network.pfs);
+}
+
+std::string to_string(Pkey const& pkey) {
+    return fmt::format("0x{:04x}={}", pkey.key, enum_name(pkey.membership));
+}
+
+Result<Pkey> parse_pkey(std::string_view text) {
+    auto const equals = std::min(text.find('='), text.size());
+    auto const digits = text.substr(0, equals);
+    auto const value = digits.starts_with("0x") ? parse_digits(digits.substr(2), {16, 1, 4, 0xffff})
+                                                : parse_digits(digits, {10, 1, 5, 0xffff});
+    auto const membership = equals == text.size()
+                                ? std::optional(PkeyMembership::full)
+                                : enum_value<PkeyMembership>(text.substr(equals + 1));
+    if (value && membership && (*value & pkey_max) != 0)
+        return Pkey{static_cast<std::uint16_t>(*value & pkey_max), *membership};
+    return fail(
+        Problem::invalid_request,
+        fmt::format("'{}' is no P_Key: a number from 0x1 to 0x7fff, and =full or =limited", text),
+        "write it as 0x0001, or as 0x0001=limited");
+}
+
+std::string partition_line(Pkey const& pkey, Guid const& port, std::uint32_t mtu) {
+    // IPoIB takes 4 bytes of an InfiniBand packet. OpenSM's default is a group of 2048 bytes; 5 is
+    // its number for 4096.
+    constexpr std::uint32_t mtu_by_default = 2044;
+    return fmt::format("vfmgr-{0:04x}=0x{0:04x},indx0,ipoib{1}:0x{2:016x}={3};", pkey.key,
+                       mtu > mtu_by_default ? ",mtu=5" : "", port.value,
+                       enum_name(pkey.membership));
 }
 
 bool can_be_a_networks(std::string_view name) {
@@ -107,11 +145,18 @@ bool can_be_a_vms(Network const& network, IpAddress const& address) {
            std::ranges::find(network.pfs, address, &NetworkPf::host_address) == network.pfs.end();
 }
 
+void check(JsonReader& reader, Pkey const& pkey) {
+    if (pkey.key < 1 || pkey.key > pkey_max)
+        reader.complain("key", "must be from 1 to 32767: the P_Key without its highest bit");
+}
+
 void check(JsonReader& reader, Network const& network) {
     if (!network.name.empty() && !can_be_a_networks(network.name))
         reader.complain("name", rule_of_network_names);
     if (network.vlan && (*network.vlan < 1 || *network.vlan > 4094))
         reader.complain("vlan", "must be from 1 to 4094; leave it out for untagged");
+    if (network.vlan && network.pkey)
+        reader.complain("pkey", "can't be combined with vlan: a network is Ethernet or InfiniBand");
     if (network.mtu < network_mtu_min || network.mtu > network_mtu_max)
         reader.complain("mtu", "must be from 1280 to 9216 bytes");
     if (network.dscp.value_or(0) > dscp_max)
@@ -124,6 +169,7 @@ void check(JsonReader& reader, Network const& network) {
     if (reader.clean("prefix", "pfs")) check_pfs(reader, network);
 }
 
+template struct Json<Pkey>;
 template struct Json<Network>;
 
 }  // namespace vfmgr

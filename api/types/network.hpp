@@ -17,6 +17,25 @@ namespace vfmgr {
 
 enum class RdmaMode { auto_, rxe, none };
 
+// A member of a partition: limited ones reach only full ones.
+enum class PkeyMembership { full, limited };
+
+// An InfiniBand partition, which the subnet manager gives to ports; vfmgr never sets one. The P_Key
+// in a port's table has the membership as its highest bit: 0x8001 for a full member of 0x0001.
+struct Pkey {
+    std::uint16_t key = 0x7fff;                        // 15 bits, 1..0x7fff: the default partition
+    PkeyMembership membership = PkeyMembership::full;  // of the VMs; the host is a full member
+    bool operator==(Pkey const&) const = default;
+};
+
+// Accepts "0x0001", "1", "0x0001=limited"; the highest bit, as in "0x8001", makes no difference.
+[[nodiscard]] Result<Pkey> parse_pkey(std::string_view text);
+[[nodiscard]] std::string to_string(Pkey const& pkey);  // "0x0001=full"
+// The line of OpenSM's partitions.conf that makes a port a member, for IP packets of that MTU too:
+// "vfmgr-0001=0x0001,indx0,ipoib:0x00…=full;". OpenSM merges lines of one P_Key (3.3.23,
+// osm_prtn_config.c). By indx0 the partition is the one of the port's IPoIB interface.
+[[nodiscard]] std::string partition_line(Pkey const& pkey, Guid const& port, std::uint32_t mtu);
+
 inline constexpr std::uint8_t dscp_max = 63;
 inline constexpr std::uint32_t network_mtu_min = 1280;
 inline constexpr std::uint32_t network_mtu_max = 9216;
@@ -39,6 +58,8 @@ struct Network {
     // DSCP of the RoCE packets, 0..63, so that a test uses the traffic class that the network's
     // switches reserve for RDMA. Absent: 0, best effort.
     std::optional<std::uint8_t> dscp{};
+    // The partition that VMs' ports are expected in, on InfiniBand. Absent: any.
+    std::optional<Pkey> pkey{};
     std::vector<NetworkPf> pfs{};
     bool operator==(Network const&) const = default;
 };
@@ -53,6 +74,7 @@ inline constexpr char const* rule_of_network_names = "must be 1 to 32 of a-z, 0-
 // address, and none of the host's own.
 [[nodiscard]] bool can_be_a_vms(Network const& network, IpAddress const& address);
 
+extern template struct Json<Pkey>;  // {"key": 1, "membership": "limited"}
 extern template struct Json<Network>;
 
 }  // namespace vfmgr

@@ -144,6 +144,7 @@ void fields(F& f, V& pf) {
     f.value("device_name", pf.device_name);
     f.value("link_layer", pf.link_layer);
     f.nullable("mac", pf.mac);
+    f.maybe("port_guid", pf.port_guid);
     f.value("total_vfs", pf.total_vfs);
     f.value("num_vfs", pf.num_vfs);
     f.value("mtu", pf.mtu);

@@ -70,7 +70,8 @@ struct PfInfo {
     std::string vendor_name;  // from libpci
     std::string device_name;
     LinkLayer link_layer = LinkLayer::ethernet;
-    std::optional<MacAddress> mac;  // absent on IPoIB (20-byte address)
+    std::optional<MacAddress> mac;    // absent on IPoIB (20-byte address)
+    std::optional<Guid> port_guid{};  // of an InfiniBand port with IPoIB
     std::uint16_t total_vfs = 0;
     std::uint16_t num_vfs = 0;  // counted from virtfn links: reading sriov_numvfs can hang
     std::uint32_t mtu = 0;      // bytes

@@ -129,8 +129,8 @@ constexpr std::array groups{
     add_operation_commands,  add_events_command,       add_top_command,       add_network_commands,
     add_pool_commands,       add_reservation_commands, add_identity_commands, add_desired_commands,
     add_query_commands,      add_drained_command,      add_doctor_commands,   add_topology_command,
-    add_firmware_commands,   add_rdma_commands,        add_interop_commands,  add_tenant_commands,
-    add_token_commands,      add_context_commands,     add_audit_command,
+    add_firmware_commands,   add_rdma_commands,        add_ib_commands,       add_interop_commands,
+    add_tenant_commands,     add_token_commands,       add_context_commands,  add_audit_command,
 };
 
 void add_until(CLI::App& app, Session& session, std::string const& command) {

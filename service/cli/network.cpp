@@ -30,7 +30,8 @@ struct NetworkSetArguments {
 };
 
 Table network_table(std::vector<Network> const& networks) {
-    Table table{{"NAME", "VLAN", "PREFIX", "RANGES", "MTU", "RDMA", "DSCP", "PF", "HOST"}, {}};
+    Table table{{"NAME", "VLAN", "PREFIX", "RANGES", "MTU", "RDMA", "DSCP", "P_KEY", "PF", "HOST"},
+                {}};
     for (auto const& network : networks) {
         std::vector<std::string> row{cell(network.name),
                                      cell(network.vlan),
@@ -39,11 +40,12 @@ Table network_table(std::vector<Network> const& networks) {
                                      cell(network.mtu),
                                      cell(network.rdma),
                                      cell(network.dscp),
+                                     network.pkey ? to_string(*network.pkey) : "-",
                                      "-",
                                      "-"};
         for (auto const& on : network.pfs) {
-            row[7] = cell(on.pf);
-            row[8] = cell(on.host_address);
+            row[8] = cell(on.pf);
+            row[9] = cell(on.host_address);
             table.rows.push_back(row);
         }
         if (network.pfs.empty()) table.rows.push_back(row);
@@ -145,6 +147,9 @@ void add_network_set(CLI::App& network, Session& session) {
     auto& edit = arguments.edit;
     add("--prefix", edit.prefix, "subnet, such as 192.168.100.0/24");
     add("--vlan", edit.vlan, "VLAN ID; none: untagged");
+    add("--pkey", edit.pkey,
+        "P_Key of the InfiniBand partition that VMs are members of, such as 0x0001; =limited for "
+        "limited members; none: any");
     add("--mtu", edit.mtu, "bytes, 1280 to 9216");
     add("--rdma", edit.rdma, "how the host takes part")->check(one_of<RdmaMode>());
     add("--dscp", edit.dscp, "DSCP of RoCE packets, 0 to 63; none: best effort");

@@ -21,6 +21,14 @@ Result<void> set_or_none(std::optional<T>& member, std::string_view what, std::s
     return {};
 }
 
+Result<void> set_pkey(std::optional<Pkey>& member, std::string const& text) {
+    if (text.empty()) return {};
+    member.reset();
+    if (text == "none") return {};
+    VFMGR_TRY(member, parse_pkey(text));
+    return {};
+}
+
 Result<void> set_ranges(Network& network, std::vector<std::string> const& texts) {
     if (texts.empty()) return {};
     network.ranges.clear();
@@ -54,6 +62,7 @@ Result<Network> edit(Network network, NetworkEdit const& desired) {
         VFMGR_TRY(network.prefix, IpPrefix::parse(desired.prefix));
     }
     VFMGR_CHECK(set_or_none(network.vlan, "the VLAN", desired.vlan, 1, 4094));
+    VFMGR_CHECK(set_pkey(network.pkey, desired.pkey));
     if (!desired.mtu.empty()) {
         VFMGR_TRY(network.mtu, number("the MTU", desired.mtu, network_mtu_min, network_mtu_max));
     }

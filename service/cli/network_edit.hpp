@@ -14,6 +14,7 @@ namespace vfmgr {
 struct NetworkEdit {
     std::string prefix{};  // empty, here and below: leave it alone
     std::string vlan{};    // "none": untagged
+    std::string pkey{};    // "0x8001", "1=limited"; "none": any partition
     std::string mtu{};
     std::string rdma{};
     std::string dscp{};                 // "none": best effort

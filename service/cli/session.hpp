@@ -61,6 +61,7 @@ void add_pf_commands(CLI::App& app, Session& session);
 void add_desired_commands(CLI::App& app, Session& session);
 void add_firmware_commands(CLI::App& app, Session& session);
 void add_network_commands(CLI::App& app, Session& session);
+void add_ib_commands(CLI::App& app, Session& session);
 void add_pool_commands(CLI::App& app, Session& session);
 void add_tenant_commands(CLI::App& app, Session& session);
 void add_identity_commands(CLI::App& app, Session& session);

@@ -21,7 +21,9 @@ NAMES = ["on", "No", "null", "~", "12", "1e3", "0x10", "12:30:45", "2026-01-31",
          "Zoë", "\u4e2d\u6587", "tab\tand\nline", "\u202eturned", "\U000e0001tagged", "\u2028line",
          "\x7f\x9b", "back\\slash", "\U0001f600"]
 VMS = ["vm1", "vm2", *NAMES]
-HOST = {"pfs": [{"model": "igb", "pci": PF, "ifname": "enp1s0"}],
+IB = "0000:02:00.0"
+HOST = {"pfs": [{"model": "igb", "pci": PF, "ifname": "enp1s0"},
+                {"model": "mlx5_infiniband", "pci": IB, "ifname": "ibp2s0"}],
         "vms": [{"name": name, "uuid": f"{number:08}-1111-1111-1111-111111111111",
                  "free_pcie_ports": 8} for number, name in enumerate(VMS)]}
 
@@ -32,6 +34,7 @@ GPU_HOST = str(API.parent / "tests/fixtures/bundles/gpudirect-amd-no-iommu.json"
 # not end. A command that only reports what it did is in SILENT.
 PRINTS = {"pf list": [], "pf show": ["enp1s0"], "pf set": [PF, "--num-vfs", "4"],
           "firmware list": [], "firmware show": None, "firmware set": None,
+          "ib partitions": [],
           "network list": [], "network show": ["lab"], "network set": ["lab", "--dscp", "26"],
           "pool list": [], "pool show": ["fast"], "pool set": ["fast", "--network", "lab"],
           "reservation list": [], "reservation show": ["job"],
@@ -70,6 +73,8 @@ def daemon(tmp_path_factory):
     started.do("POST", "/v1/attachments", {"vm": "vm1", "pf": PF, "vf": 0})
     for path, body in (("/v1/networks/lab", {"prefix": "10.1.0.0/24", "pfs": [
                            {"pf": PF, "host_address": "10.1.0.1"}]}),
+                       ("/v1/networks/ib", {"prefix": "10.2.0.0/24", "pkey": {"key": 1}, "pfs": [
+                           {"pf": IB, "host_address": "10.2.0.1"}]}),
                        ("/v1/pools/fast", {"select": {"pfs": [f"{PF}/3"]}}),
                        ("/v1/tenants/blue", example("tenant")),
                        ("/v1/reservations/job", {"pool": "fast"})):
@@ -133,6 +138,17 @@ def test_an_unknown_column_lists_those_there_are(daemon, operation, command):
     assert refused.stdout == ""
     assert "there is no column 'nonsense'" in refused.stderr
     assert "choose among " + ", ".join(heads) in refused.stderr
+
+
+def test_partitions_are_lines_for_opensm(daemon):
+    daemon.do("PUT", f"/v1/pfs/{IB}/spec", {"mode": "manage", "num_vfs": 1})
+    daemon.do("POST", "/v1/attachments", {
+        "vm": "vm2", "pf": IB, "network": "ib",
+        "settings": {"port_guid": "02:02:c9:ff:fe:11:00:99"}})
+    lines = vfctl(daemon, "ib", "partitions").stdout.splitlines()
+    assert lines == [
+        "vfmgr-0001=0x0001,indx0,ipoib:0x0002c9fffe110002=full; # network ib, PF ibp2s0",
+        "vfmgr-0001=0x0001,indx0,ipoib:0x0202c9fffe110099=full; # network ib, VM vm2"]
 
 
 def test_yaml_has_every_name_as_it_is(daemon):

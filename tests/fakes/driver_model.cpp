@@ -207,6 +207,8 @@ PfState make_pf(DriverModel const& model, std::string_view pci, std::string ifna
     pf.info.ifname = ifname;
     pf.info.driver = model.driver;
     pf.info.link_layer = model.link_layer;
+    if (model.link_layer == LinkLayer::infiniband)
+        pf.info.port_guid = Guid{0x0002'c9ff'fe11'0000U + pf.info.pci.bus};  // IPoIB is loaded
     if (model.link_layer == LinkLayer::ethernet)
         pf.info.mac = MacAddress{{0x52, 0x54, 0x00, 0x00, pf.info.pci.bus, pf.info.pci.device}};
     pf.info.identity.mac = pf.info.mac;

@@ -62,6 +62,13 @@ void as_text(std::string_view text) {
     require(again.has_value() && *again == *value);
 }
 
+void as_pkey(std::string_view text) {
+    auto const value = parse_pkey(text);
+    if (!value) return require_reason(value.error());
+    auto const again = parse_pkey(to_string(*value));
+    require(again.has_value() && *again == *value);
+}
+
 void as_time(std::string_view text) {
     auto const value = parse_rfc3339(text);
     if (!value) return;
@@ -80,7 +87,7 @@ void as_prefix(std::string_view text) {
     if (auto const broadcast = prefix->broadcast()) require(prefix->contains(*broadcast));
 }
 
-constexpr std::array<void (*)(std::string_view), 34> parsers{as_document<PfSpec>,
+constexpr std::array<void (*)(std::string_view), 35> parsers{as_document<PfSpec>,
                                                              as_document<AttachmentSpec>,
                                                              as_document<VfSpec>,
                                                              as_document<Operation>,
@@ -113,7 +120,8 @@ constexpr std::array<void (*)(std::string_view), 34> parsers{as_document<PfSpec>
                                                              as_document<DesiredDocument>,
                                                              as_document<Tenant>,
                                                              as_document<AttachmentPatch>,
-                                                             as_document<HostTree>};
+                                                             as_document<HostTree>,
+                                                             as_pkey};
 
 }  // namespace
 

@@ -130,6 +130,51 @@ void add_networks(std::vector<Event>& events, Batch const& batch, DesiredState c
                                    fmt::format("network {} was removed", name)));
 }
 
+// The line that the subnet manager needs for the attachment; empty: none.
+std::string line_of(Networks const& networks, Attachment const& attachment) {
+    auto const* const network =
+        attachment.spec.network ? find_network(networks, *attachment.spec.network) : nullptr;
+    if (!network || !network->pkey || !attachment.settings.port_guid) return {};
+    return partition_line(*network->pkey, *attachment.settings.port_guid, network->mtu);
+}
+
+// vfmgr sets no P_Key: whoever runs the subnet manager learns here what it needs now. A network's
+// own lines are those of its PFs.
+void add_partitions(std::vector<Event>& events, Batch const& batch, DesiredState const& before) {
+    auto const changed = [&](Attachment const& attachment, std::string const& line, bool needed) {
+        Event event;
+        set_attachment(event, attachment);
+        event.network = attachment.spec.network;
+        events.push_back(made(EventKind::partition_changed, std::move(event),
+                              fmt::format("the subnet manager {} the line {}",
+                                          needed ? "needs" : "no longer needs", line)));
+    };
+    for (auto const& saved : batch.save_attachments) {
+        auto const line = line_of(before.networks, saved);
+        auto const known = before.attachments.find(saved.id);
+        auto const had = known == before.attachments.end()
+                             ? std::string()
+                             : line_of(before.networks, known->second);
+        if (line == had) continue;
+        if (!had.empty()) changed(known->second, had, false);
+        if (!line.empty()) changed(saved, line, true);
+    }
+    for (auto const& id : batch.erase_attachments)
+        if (auto const known = before.attachments.find(id); known != before.attachments.end())
+            if (auto const line = line_of(before.networks, known->second); !line.empty())
+                changed(known->second, line, false);
+    for (auto const& [network, revision] : batch.save_networks) {
+        auto const* const known = find_network(before.networks, network.name);
+        if ((known && known->pkey == network.pkey && known->pfs == network.pfs) ||
+            !(network.pkey || (known && known->pkey)))
+            continue;
+        events.push_back(named(EventKind::partition_changed, &Event::network, network.name,
+                               fmt::format("the lines that network {} needs of the subnet manager "
+                                           "have changed: vfctl ib partitions",
+                                           network.name)));
+    }
+}
+
 void add_pools(std::vector<Event>& events, Batch const& batch, DesiredState const& before) {
     for (auto const& [pool, revision] : batch.save_pools) {
         auto const known = before.pools.find(pool.name);
@@ -211,6 +256,7 @@ std::vector<Event> changes_of(Batch const& batch, DesiredState const& before, Ti
     }
     add_links(events, batch, before);
     add_networks(events, batch, before);
+    add_partitions(events, batch, before);
     add_pools(events, batch, before);
     add_tenants(events, batch, before);
     add_reservations(events, batch, before, now);

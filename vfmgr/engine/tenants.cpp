@@ -21,6 +21,7 @@ constexpr std::array plain_kinds{
     EventKind::detached,
     EventKind::network_changed,
     EventKind::network_removed,
+    EventKind::partition_changed,
     EventKind::pool_changed,
     EventKind::pool_removed,
     EventKind::reservation_made,

@@ -203,6 +203,7 @@ void add_netdev_facts(PfInfo& info, Netdev const& netdev) {
     info.identity.mac = netdev.permanent_mac;
     info.ifname = netdev.name;
     info.mac = netdev.mac;
+    info.port_guid = netdev.port_guid;
     info.mtu = netdev.mtu;
     info.up = netdev.up;
     info.carrier = netdev.carrier;

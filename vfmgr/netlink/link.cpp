@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <linux/if.h>
+#include <linux/if_arp.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 
@@ -68,6 +69,8 @@ std::optional<Netdev> parse_netdev(ByteView payload) {
     netdev.group = attributes.value<std::uint32_t>(IFLA_GROUP).value_or(0);
     netdev.controller_ifindex = attributes.value<int>(IFLA_MASTER);
     netdev.mac = attributes.mac(IFLA_ADDRESS);
+    if (netdev.hardware_type == ARPHRD_INFINIBAND)
+        netdev.port_guid = attributes.port_guid(IFLA_ADDRESS);
     netdev.permanent_mac = attributes.mac(IFLA_PERM_ADDRESS);
     netdev.alias = attributes.text(IFLA_IFALIAS).value_or("");
     netdev.parent_device = attributes.text(IFLA_PARENT_DEV_NAME).value_or("");
@@ -76,6 +79,8 @@ std::optional<Netdev> parse_netdev(ByteView payload) {
     netdev.kind = info.text(IFLA_INFO_KIND).value_or("");
     if (netdev.kind == "vlan")
         netdev.vlan = info.nested(IFLA_INFO_DATA).value<std::uint16_t>(IFLA_VLAN_ID);
+    if (netdev.kind == "ipoib")
+        netdev.pkey = info.nested(IFLA_INFO_DATA).value<std::uint16_t>(IFLA_IPOIB_PKEY);
     if (!attributes.find(IFLA_LINK_NETNSID))
         netdev.parent_ifindex = attributes.value<int>(IFLA_LINK);
     return netdev;

@@ -24,6 +24,8 @@ struct Netdev {
     bool up = false;                            // IFF_UP, administratively
     bool carrier = false;                       // IFLA_CARRIER
     std::optional<MacAddress> mac;              // absent on IPoIB (20-byte address)
+    std::optional<Guid> port_guid{};            // on IPoIB: the last 8 bytes of its address
+    std::optional<std::uint16_t> pkey{};        // on IPoIB, with its highest bit
     std::optional<MacAddress> permanent_mac{};  // the hardware's; absent where it has none
     std::string parent_device;   // "0000:01:00.0"; empty for virtual ones and before Linux 5.14
     std::string phys_port_name;  // "p0", "pf0vf1" for a representor

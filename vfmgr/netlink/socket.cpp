@@ -81,6 +81,16 @@ std::optional<MacAddress> Attributes::mac(std::uint16_t type) const {
     return mac;
 }
 
+std::optional<Guid> Attributes::port_guid(std::uint16_t type) const {
+    constexpr std::size_t ipoib_bytes = 20;
+    auto const bytes = find(type);
+    if (!bytes || bytes->size() != ipoib_bytes) return std::nullopt;
+    Guid guid;
+    for (auto const byte : bytes->last(sizeof guid.value))
+        guid.value = guid.value << 8U | std::to_integer<std::uint64_t>(byte);
+    return guid;
+}
+
 std::optional<IpAddress> Attributes::ip(std::uint16_t type) const {
     auto const bytes = find(type);
     return bytes ? ip_address_in(*bytes) : std::nullopt;

@@ -91,6 +91,8 @@ class Attributes {
     [[nodiscard]] Attributes nested(std::uint16_t type) const;
     // Needs exactly six octets: an IPoIB address has twenty and is no MAC.
     [[nodiscard]] std::optional<MacAddress> mac(std::uint16_t type) const;
+    // The port GUID at the end of IPoIB's address of 20 bytes: flags, queue pair, GID (RFC 4391).
+    [[nodiscard]] std::optional<Guid> port_guid(std::uint16_t type) const;
     [[nodiscard]] std::optional<IpAddress> ip(std::uint16_t type) const;
 
   private:

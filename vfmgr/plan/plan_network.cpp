@@ -33,14 +33,15 @@ Error used(std::string const& network, Attachment const& user, std::string const
 // Compares what an attachment and the host's interface depend on. Ranges and DSCP are used by what
 // comes next: a choice of an address, a test.
 bool same_on_the_wire(Network const& a, Network const& b) {
-    return a.vlan == b.vlan && a.prefix == b.prefix && a.mtu == b.mtu && a.rdma == b.rdma;
+    return a.vlan == b.vlan && a.pkey == b.pkey && a.prefix == b.prefix && a.mtu == b.mtu &&
+           a.rdma == b.rdma;
 }
 
 Result<void> check_users(DesiredState const& desired, Network const& before, Network const& after) {
     for (auto const* const user : users_of(desired, after.name)) {
         if (!same_on_the_wire(before, after))
-            return fail(
-                used(after.name, *user, "its VLAN, prefix, MTU and RDMA mode can't be changed"));
+            return fail(used(after.name, *user,
+                             "its VLAN, P_Key, prefix, MTU and RDMA mode can't be changed"));
         auto const* const had = host_address_on(before, user->vf.pf);
         auto const* const has = host_address_on(after, user->vf.pf);
         if (had && (!has || *has != *had))
@@ -80,13 +81,51 @@ Result<void> check_other_networks(Networks const& networks, Network const& netwo
     return {};
 }
 
-Result<void> check_pf(HostView const& host, PciAddress const& pci, Network const& network) {
-    VFMGR_TRY(PfState const* pf, readable_pf(host, pci));
-    if (pf->info.link_layer == LinkLayer::infiniband && network.vlan)
+// What only Ethernet has.
+Result<void> check_infiniband(PfInfo const& pf, Network const& network) {
+    auto const refuse = [&](std::string const& what, char const* remedy) {
         return fail(Problem::unsupported,
-                    fmt::format("network {} has VLAN {}, but {} is an InfiniBand PF", network.name,
-                                *network.vlan, display_name(pf->info)),
-                    "InfiniBand uses partitions (P_Keys) instead of VLANs: leave the VLAN out");
+                    fmt::format("network {} has {}, but {} is an InfiniBand PF", network.name, what,
+                                display_name(pf)),
+                    remedy);
+    };
+    if (network.vlan)
+        return refuse(fmt::format("VLAN {}", *network.vlan),
+                      "InfiniBand uses partitions (P_Keys) instead of VLANs: leave the VLAN out");
+    if (network.dscp)
+        return refuse(fmt::format("DSCP {}", *network.dscp),
+                      "InfiniBand has service levels, which the subnet manager chooses: leave the "
+                      "DSCP out");
+    if (network.rdma == RdmaMode::rxe)
+        return refuse("rdma rxe (SoftRoCE)", "InfiniBand NICs have their own RDMA: use rdma auto");
+    return {};
+}
+
+// IPoIB's interface of a port is in one partition, and vfmgr makes no others.
+Result<void> check_partition(Networks const& networks, PfInfo const& pf, Network const& network) {
+    for (auto const& [name, other] : networks)
+        if (name != network.name && host_address_on(other.network, pf.pci) &&
+            other.network.pkey.value_or(Pkey()).key != network.pkey.value_or(Pkey()).key)
+            return fail(Problem::conflict,
+                        fmt::format("{} carries network {}, which is in another partition than "
+                                    "network {}",
+                                    display_name(pf), name, network.name),
+                        "give both the same P_Key, or carry them on different PFs");
+    return {};
+}
+
+Result<void> check_pf(HostView const& host, Networks const& networks, PciAddress const& pci,
+                      Network const& network) {
+    VFMGR_TRY(PfState const* pf, readable_pf(host, pci));
+    if (pf->info.link_layer == LinkLayer::infiniband) {
+        VFMGR_CHECK(check_infiniband(pf->info, network));
+        VFMGR_CHECK(check_partition(networks, pf->info, network));
+    } else if (network.pkey) {
+        return fail(Problem::unsupported,
+                    fmt::format("network {} has P_Key 0x{:04x}, but {} is an Ethernet PF",
+                                network.name, network.pkey->key, display_name(pf->info)),
+                    "Ethernet uses VLANs instead of partitions (P_Keys): leave the P_Key out");
+    }
     return require_own_interface(pf->info, network);
 }
 
@@ -105,7 +144,7 @@ Result<Plan> plan_network(HostView const& host, DesiredState const& desired,
         auto const* const had = before ? host_address_on(*before, on.pf) : nullptr;
         // What did not change was checked when it was set. Its PF may be gone by now.
         if (same && had && *had == on.host_address) continue;
-        VFMGR_CHECK(check_pf(host, on.pf, network));
+        VFMGR_CHECK(check_pf(host, desired.networks, on.pf, network));
     }
     if (!before || before->prefix != network.prefix) {
         VFMGR_CHECK(check_other_networks(desired.networks, network));

@@ -65,6 +65,7 @@ TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<VmInfo>("vm_info");
     expect_golden<PfSpec>("pf_spec");
     expect_golden<Network>("network");
+    expect_golden<Network>("network-infiniband");
     expect_golden<Pool>("pool");
     expect_golden<Tenant>("tenant");
     expect_golden<Tenant>("tenant-least");

@@ -45,6 +45,14 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"vlan_4095", read_network, v4, R"({"vlan": 4095})", "/vlan", vlans},
         Refused{"vlan_negative", read_network, v4, R"({"vlan": -1})", "/vlan",
                 "must be a whole number from 0 to 65535"},
+        Refused{"pkey_0", read_network, v4, R"({"pkey": {"key": 0}})", "/pkey/key",
+                "must be from 1 to 32767: the P_Key without its highest bit"},
+        Refused{"pkey_with_membership", read_network, v4, R"({"pkey": {"key": 32769}})",
+                "/pkey/key", "must be from 1 to 32767: the P_Key without its highest bit"},
+        Refused{"pkey_member", read_network, v4, R"({"pkey": {"key": 1, "membership": "both"}})",
+                "/pkey/membership", "must be one of full, limited"},
+        Refused{"pkey_and_vlan", read_network, v4, R"({"vlan": 100, "pkey": {"key": 1}})", "/pkey",
+                "can't be combined with vlan: a network is Ethernet or InfiniBand"},
         Refused{"mtu_1279", read_network, v4, R"({"mtu": 1279})", "/mtu", sizes},
         Refused{"mtu_9217", read_network, v4, R"({"mtu": 9217})", "/mtu", sizes},
         Refused{"dscp_64", read_network, v4, R"({"dscp": 64})", "/dscp",
@@ -153,6 +161,24 @@ TEST(Network, AVmHasAnAddressInsideThatIsNotTheHosts) {
     for (auto const* const other :
          {"192.168.100.0", "192.168.100.1", "192.168.100.255", "192.168.101.2", "fd00:1::2"})
         EXPECT_FALSE(can_be(other)) << other;
+}
+
+TEST(Pkeys, AreWrittenWithTheirMembership) {
+    EXPECT_EQ(parse_pkey("0x0001"), (Pkey{1, PkeyMembership::full}));
+    EXPECT_EQ(parse_pkey("0x8001=limited"), (Pkey{1, PkeyMembership::limited}));
+    EXPECT_EQ(parse_pkey("32767=full"), (Pkey{0x7fff, PkeyMembership::full}));
+    for (auto const* text : {"", "0", "0x", "0x8000", "0x10000", "70000", "1=", "1=both", "one"})
+        EXPECT_FALSE(parse_pkey(text)) << text;
+    EXPECT_EQ(to_string(Pkey{1, PkeyMembership::limited}), "0x0001=limited");
+}
+
+// OpenSM 3.3.23 reads it so: osm_prtn_config.c, partition_create() and partition_add_port().
+TEST(Pkeys, HaveALineForTheSubnetManager) {
+    constexpr Guid port{0x0202'c9ff'fe11'0002};
+    EXPECT_EQ(partition_line({1, PkeyMembership::limited}, port, 2044),
+              "vfmgr-0001=0x0001,indx0,ipoib:0x0202c9fffe110002=limited;");
+    EXPECT_EQ(partition_line({0x7abc, PkeyMembership::full}, port, 2045),
+              "vfmgr-7abc=0x7abc,indx0,ipoib,mtu=5:0x0202c9fffe110002=full;");
 }
 
 }  // namespace

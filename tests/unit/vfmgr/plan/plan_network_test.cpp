@@ -52,8 +52,8 @@ TEST(PlanNetwork, KeepsWhatAttachmentsDependOn) {
         InUse used;
         change(used.network);
         EXPECT_EQ(used.refusal(),
-                  "network train is used by VM vm1 (attachment aaaa0001), so its VLAN, prefix, MTU "
-                  "and RDMA mode can't be changed");
+                  "network train is used by VM vm1 (attachment aaaa0001), so its VLAN, P_Key, "
+                  "prefix, MTU and RDMA mode can't be changed");
         EXPECT_EQ(used.plan().error().remedy, "detach it first: vfctl detach aaaa0001");
         used.desired.attachments.clear();
         EXPECT_EQ(used.refusal(), "none");
@@ -64,6 +64,12 @@ TEST(PlanNetwork, KeepsWhatAttachmentsDependOn) {
     InUse left;
     left.network.pfs.clear();
     EXPECT_THAT(left.refusal(), HasSubstr("the host's address on 0000:01:00.0 can't be removed"));
+}
+
+TEST(PlanNetwork, KeepsThePartitionOfItsAttachments) {
+    InUse used;
+    used.network.pkey = Pkey{1};
+    EXPECT_THAT(used.refusal(), HasSubstr("so its VLAN, P_Key, prefix, MTU and RDMA mode can't"));
 }
 
 // Tests send with the DSCP, VMs mark their own traffic; ranges are for later choices.
@@ -130,7 +136,9 @@ TEST(PlanNetwork, RefusesAPfThatCannotCarryIt) {
     auto infiniband = host();
     infiniband.kernel.pfs[pf_address].info.link_layer = LinkLayer::infiniband;
     EXPECT_EQ(plan_network(infiniband, {}, train()).error().problem, Problem::unsupported);
-    EXPECT_TRUE(plan_network(infiniband, {}, plain()));
+    auto on_infiniband = plain();
+    on_infiniband.rdma = RdmaMode::auto_;
+    EXPECT_TRUE(plan_network(infiniband, {}, on_infiniband));
     auto on_absent = train();
     on_absent.pfs = {{second_pf, ip("192.168.100.3")}};
     auto const error = plan_network(host(), {}, on_absent).error();
@@ -140,6 +148,46 @@ TEST(PlanNetwork, RefusesAPfThatCannotCarryIt) {
     known.networks["train"].network = on_absent;
     on_absent.dscp = 26;
     EXPECT_TRUE(plan_network(host(), known, on_absent)) << "a card that is out for repair";
+}
+
+TEST(PlanNetwork, OnInfiniBandHasAPartitionAndNothingOfEthernets) {
+    auto view = two_pfs();
+    for (auto const& pci : {pf_address, second_pf})
+        view.kernel.pfs[pci].info.link_layer = LinkLayer::infiniband;
+    auto const refusal = [&](Network const& network, DesiredState const& known = {}) {
+        auto const planned = plan_network(view, known, network);
+        return planned ? "none" : planned.error().detail + "; " + planned.error().remedy;
+    };
+    auto network = plain();
+    network.vlan.reset();
+    network.rdma = RdmaMode::auto_;
+    network.pkey = Pkey{1, PkeyMembership::limited};
+    EXPECT_EQ(refusal(network), "none");
+    auto wrong = network;
+    wrong.dscp = 26;
+    EXPECT_THAT(refusal(wrong), HasSubstr("has DSCP 26, but enp1s0 is an InfiniBand PF"));
+    wrong = network;
+    wrong.rdma = RdmaMode::rxe;
+    EXPECT_THAT(refusal(wrong), HasSubstr("has rdma rxe (SoftRoCE), but enp1s0"));
+    EXPECT_THAT(plan_network(host(), {}, network).error().detail,
+                HasSubstr("has P_Key 0x0001, but enp1s0 is an Ethernet PF"));
+
+    DesiredState known;
+    auto other = network;
+    other.name = "other";
+    other.prefix = prefix("10.9.0.0/24");
+    for (auto& on : other.pfs) on.host_address = ip("10.9.0.1");
+    other.pkey = Pkey{2};
+    known.networks["other"] = {other};
+    EXPECT_THAT(refusal(network, known),
+                HasSubstr("enp1s0 carries network other, which is in another partition than"));
+    known.networks["other"].network.pkey = Pkey{1};
+    EXPECT_EQ(refusal(network, known), "none") << "another membership";
+    known.networks["other"].network.pkey.reset();
+    EXPECT_THAT(refusal(network, known), HasSubstr("another partition")) << "the default one";
+    known.networks["other"].network.pkey = Pkey{2};
+    known.networks["other"].network.pfs = {{second_pf, ip("10.9.0.1")}};
+    EXPECT_EQ(refusal(network, known), "none") << "another port";
 }
 
 TEST(PlanNetwork, AHostHasAtMost256) {
