@@ -60,10 +60,12 @@ void print_status(std::vector<Configured> const& configured, Result<GuestConfig>
     else
         print_text(fmt::format("host: {} attachments\n", config->attachments.size()));
     for (auto const& one : configured)
-        print_text(fmt::format("{}  {}  {}  {}/{}  MTU {}  RDMA {}{}\n", one.attachment, one.ifname,
-                               to_string(one.mac), to_string(one.address), one.prefix_length,
-                               one.mtu, one.rdma_device.empty() ? "none" : one.rdma_device,
-                               one.complete ? "" : "  (incomplete)"));
+        print_text(
+            fmt::format("{}  {}  {}  {}/{}  MTU {}  RDMA {}{}\n", one.attachment, one.ifname,
+                        one.guid ? to_string(*one.guid) : to_string(one.mac.value_or(MacAddress{})),
+                        to_string(one.address), one.prefix_length, one.mtu,
+                        one.rdma_device.empty() ? "none" : one.rdma_device,
+                        one.complete ? "" : "  (incomplete)"));
 }
 
 int status(Options const& options) {

@@ -65,7 +65,9 @@ void check_map(JsonReader& reader, std::string const& pointer,
 template <class F, Of<GuestAttachment> V>
 void fields(F& f, V& attachment) {
     f.value("attachment", attachment.attachment);
-    f.value("mac", attachment.mac);
+    f.maybe("mac", attachment.mac);
+    f.maybe("guid", attachment.guid);
+    f.maybe("pkey", attachment.pkey);
     f.value("address", attachment.address);
     f.value("prefix_length", attachment.prefix_length);
     f.value("mtu", attachment.mtu);
@@ -89,6 +91,13 @@ void fields(F& f, V& request) {
     f.defaulted("profile", request.profile);
 }
 
+template <class F, Of<SubnetEnd> V>
+void fields(F& f, V& end) {
+    f.value("lid", end.lid);
+    f.value("pkey", end.pkey);
+    f.defaulted("grh", end.grh);
+}
+
 template <class F, Of<QueuePairEnd> V>
 void fields(F& f, V& end) {
     f.value("gid", end.gid);
@@ -96,6 +105,7 @@ void fields(F& f, V& end) {
     f.value("psn", end.psn);
     f.value("path_mtu", end.path_mtu);
     f.defaulted("reads_max", end.reads_max);
+    f.maybe("subnet", end.subnet);
 }
 
 template <class F, Of<SessionRequest> V>
@@ -134,6 +144,18 @@ void fields(F& f, V& report) {
     f.defaulted("counters", report.counters);
     f.defaulted("facts", report.facts);
     f.defaulted("error", report.error);
+}
+
+void check(JsonReader& reader, GuestAttachment const& attachment) {
+    if (reader.clean() && attachment.mac.has_value() == attachment.guid.has_value())
+        reader.complain("mac", "must be given, or guid instead");
+}
+
+void check(JsonReader& reader, SubnetEnd const& end) {
+    constexpr std::uint16_t unicast_max = 0xbfff;  // above are multicast and the permissive LID
+    if (!reader.clean()) return;
+    if (end.lid < 1 || end.lid > unicast_max) reader.complain("lid", "must be from 1 to 49151");
+    if ((end.pkey & 0x7fffU) == 0) reader.complain("pkey", "must have one of the lower 15 bits");
 }
 
 void check(JsonReader& reader, QueuePairEnd const& end) {
@@ -292,6 +314,8 @@ void fields(F& f, V& permit) {
     f.value("run", permit.run);
     f.value("nonce", permit.nonce);
     f.nullable("vf_mac", permit.vf_mac);
+    f.maybe("vf_guid", permit.vf_guid);
+    f.maybe("pkey", permit.pkey);
     f.value("peer_address", permit.peer_address);
     f.value("mtu", permit.mtu);
     f.value("rdma", permit.rdma);

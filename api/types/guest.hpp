@@ -43,7 +43,10 @@ inline constexpr std::uint16_t responder_echo_port = 8472;
 // One VF of this VM: how to find it, how to configure it, and which test run is requested.
 struct GuestAttachment {
     std::string attachment;
-    MacAddress mac;  // finds the VF in the VM
+    // One of both finds the VF in the VM: the MAC, or an InfiniBand port's GUID.
+    std::optional<MacAddress> mac;
+    std::optional<Guid> guid{};
+    std::optional<Pkey> pkey{};  // the partition that the port is expected in; absent: any
     IpAddress address;
     std::uint8_t prefix_length = 24;
     std::uint32_t mtu = 1500;
@@ -69,6 +72,14 @@ struct RunRequest {
     bool operator==(RunRequest const&) const = default;
 };
 
+// What it takes to reach an InfiniBand port besides its GID.
+struct SubnetEnd {
+    std::uint16_t lid = 0;   // from the subnet manager, 1..0xbfff
+    std::uint16_t pkey = 0;  // of the queue pair: 15 bits, and the highest for a full member
+    bool grh = false;        // packets to it and from it name the GIDs, too
+    bool operator==(SubnetEnd const&) const = default;
+};
+
 // One end of an RC queue pair.
 struct QueuePairEnd {
     std::string gid;                // 32 hex digits
@@ -76,6 +87,7 @@ struct QueuePairEnd {
     std::uint32_t psn = 0;          // 24 bits
     std::uint32_t path_mtu = 1024;  // bytes: 256, 512, 1024, 2048, 4096
     std::uint8_t reads_max = 1;     // RDMA reads that this end serves at once (max_dest_rd_atomic)
+    std::optional<SubnetEnd> subnet{};  // absent: Ethernet, where the GID is enough
     bool operator==(QueuePairEnd const&) const = default;
 };
 
@@ -235,7 +247,9 @@ struct RunTerms {
     std::string attachment;
     std::string run;
     std::string nonce;
-    IpAddress peer_address;  // the VF's
+    IpAddress peer_address;         // the VF's
+    std::optional<Guid> vf_guid{};  // the VF's port, on InfiniBand
+    std::optional<Pkey> pkey{};     // the network's partition; absent: any
     std::uint32_t mtu = 1500;
     RdmaMode rdma = RdmaMode::auto_;     // none: the network excludes RDMA, only IP is tested
     std::optional<std::uint8_t> dscp{};  // for the RDMA tests, 0..63; absent: 0

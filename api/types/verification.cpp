@@ -48,6 +48,7 @@ void fields(F& f, V& verification) {
     f.value("tests", verification.tests);
     f.nullable("peer_gid", verification.peer_gid);
     f.nullable("vf_mac", verification.vf_mac);
+    f.maybe("vf_guid", verification.vf_guid);
     f.defaulted("losses", verification.losses);
     f.defaulted("warnings", verification.warnings);
     f.nullable("path", verification.path);

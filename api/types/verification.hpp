@@ -75,6 +75,7 @@ struct Verification {
     std::vector<TestResult> tests;
     std::optional<std::string> peer_gid;  // as the QP reports it
     std::optional<MacAddress> vf_mac;
+    std::optional<Guid> vf_guid{};  // of the VF's port, on InfiniBand instead of the MAC
     std::vector<Loss> losses;       // also for a run that passed
     std::vector<Warning> warnings;  // likewise
     std::optional<TestPath> path;   // absent: unknown

@@ -30,11 +30,8 @@ Result<std::string> ready_netdev(Options const& options, GuestAttachment const& 
     VFMGR_TRY(auto const netdevs, list_netdevs(socket, deadline));
     StateFolder const state(options.state_folder);
     auto const work = compare({attachment}, state.load(), netdevs);
-    if (!work.ready.empty()) return find_vf(netdevs, attachment.mac)->name;
-    if (work.configure.empty())
-        return fail(Problem::unsupported,
-                    fmt::format("this VM has no netdev with MAC {}", to_string(attachment.mac)),
-                    "check that the VF is plugged in and that its driver is loaded");
+    if (!work.ready.empty()) return find_vf(netdevs, attachment)->name;
+    if (work.configure.empty()) return fail(no_netdev(attachment));
     auto const& one = work.configure.front();
     VFMGR_TRY(auto const configured, configure(one.attachment, one.netdev, state,
                                                std::chrono::steady_clock::now() + configure_time));

@@ -11,6 +11,7 @@
 #include "api/types/json.hpp"
 #include "guest-tools/net/address_check.hpp"
 #include "guest-tools/net/find_vf.hpp"
+#include "guest-tools/net/ib_port.hpp"
 #include "vfmgr/netlink/ip.hpp"
 #include "vfmgr/netlink/monitor.hpp"
 #include "vfmgr/netlink/rdma.hpp"
@@ -27,7 +28,8 @@ constexpr mode_t readable_by_all = 0644;
 template <class F, Of<Configured> V>
 void fields(F& f, V& configured) {
     f.value("attachment", configured.attachment);
-    f.value("mac", configured.mac);
+    f.maybe("mac", configured.mac);
+    f.maybe("guid", configured.guid);
     f.value("ifname", configured.ifname);
     f.value("ifindex", configured.ifindex);
     f.value("address", configured.address);
@@ -149,6 +151,48 @@ Result<void> provide_rdma(Configured& configured, Netdev const& netdev, EventMon
     return {};
 }
 
+// IPoIB needs it: SoftRoCE does not run on an InfiniBand port.
+Result<void> provide_infiniband(Configured& configured, Guid const& port_guid,
+                                EventMonitor& monitor, Deadline deadline) {
+    VFMGR_CHECK(need_module(sysfs, "ib_uverbs", deadline));
+    std::optional<IbPort> found;
+    auto const until = std::min(deadline, std::chrono::steady_clock::now() + hardware_time);
+    VFMGR_CHECK(wait_until(monitor, until, [&]() -> Result<bool> {
+        found = find_ib_port(sysfs, port_guid);
+        return found.has_value();
+    }));
+    if (!found)
+        return fail(Problem::unsupported,
+                    fmt::format("no RDMA device has the port GUID {} of {}", to_string(port_guid),
+                                configured.ifname),
+                    "compare it with ibstat's \"Port GUID\"; check the kernel log: dmesg | tail");
+    configured.rdma_device = found->device;
+    return {};
+}
+
+// Before the carrier is awaited: without its partition IPoIB has none, or that of another.
+Result<void> check_partition(GuestAttachment const& desired, Netdev const& netdev) {
+    bool const differs =
+        desired.pkey && netdev.pkey && ((*netdev.pkey ^ desired.pkey->key) & 0x7fffU) != 0;
+    if (!differs) return {};
+    return fail(Problem::unavailable,
+                fmt::format("{} is in partition 0x{:04x}, but the network's is 0x{:04x}",
+                            netdev.name, *netdev.pkey & 0x7fffU, desired.pkey->key),
+                "the subnet manager gives a port its partitions, the first one to IPoIB: vfctl ib "
+                "partitions on the host prints the lines that it needs");
+}
+
+// IPoIB lowers its MTU to that of the partition's multicast group.
+Result<void> check_group_mtu(GuestAttachment const& desired, Netdev const& netdev) {
+    if (!desired.guid || netdev.mtu >= desired.mtu) return {};
+    return fail(Problem::unavailable,
+                fmt::format("{} has MTU {}, but the network's is {}: the partition's group for "
+                            "IPoIB allows no more",
+                            netdev.name, netdev.mtu, desired.mtu),
+                "lower the network's MTU, or give the partition mtu=5 in the subnet manager's "
+                "partitions.conf");
+}
+
 Result<void> set_arp(Configured& configured, StateFolder const& state) {
     if (configured.address.family != IpAddress::Family::v4) return {};
     VFMGR_TRY(configured.arp_before, read_arp_settings(proc, configured.ifname));
@@ -179,7 +223,8 @@ Result<void> take_address(NlSocket& socket, Configured const& configured, Deadli
     VFMGR_CHECK(remove_source_route(socket, address_of(configured), deadline));
     VFMGR_TRY(auto const netdevs, list_netdevs(socket, deadline));
     auto const here = std::ranges::find(netdevs, configured.ifindex, &Netdev::ifindex);
-    if (here == netdevs.end() || here->mac != configured.mac) return {};
+    if (here == netdevs.end() || here->mac != configured.mac || here->port_guid != configured.guid)
+        return {};
     VFMGR_CHECK(remove_address(socket, address_of(configured), deadline));
     VFMGR_CHECK(write_arp_settings(proc, here->name, configured.arp_before));
     return change_netdev(socket, here->name,
@@ -194,18 +239,23 @@ Result<Configured> configure(GuestAttachment const& desired, Netdev const& known
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
     Configured configured{.attachment = desired.attachment,
                           .mac = desired.mac,
+                          .guid = desired.guid,
                           .ifname = known.name,
                           .ifindex = known.ifindex,
                           .address = desired.address,
                           .prefix_length = desired.prefix_length,
                           .mtu = desired.mtu};
+    VFMGR_CHECK(check_partition(desired, known));
     VFMGR_CHECK(state.save(configured));
     VFMGR_CHECK(change_netdev(
         socket, known.name, {.ifindex = known.ifindex, .up = true, .mtu = desired.mtu}, deadline));
     VFMGR_TRY(auto const netdev, await_carrier(socket, monitor, known, deadline));
     configured.ifname = netdev.name;
+    VFMGR_CHECK(check_group_mtu(desired, netdev));
     VFMGR_CHECK(give_address(socket, desired, configured, state, deadline));
-    if (desired.rdma != RdmaMode::none)
+    if (desired.rdma != RdmaMode::none && desired.guid)
+        VFMGR_CHECK(provide_infiniband(configured, *desired.guid, monitor, deadline));
+    else if (desired.rdma != RdmaMode::none)
         VFMGR_CHECK(provide_rdma(configured, netdev, monitor, state, deadline));
     configured.complete = true;
     VFMGR_CHECK(state.save(configured));

@@ -16,7 +16,8 @@ namespace vfmgr::guest {
 
 struct Configured {
     std::string attachment;
-    MacAddress mac;
+    std::optional<MacAddress> mac;
+    std::optional<Guid> guid{};  // instead, on InfiniBand
     std::string ifname;
     std::int32_t ifindex = 0;  // a new netdev has another one
     IpAddress address;
@@ -50,8 +51,9 @@ class StateFolder {
 // kernel's events. One thread.
 
 // Sets the netdev up with its MTU, waits for the carrier, sets the address with its ARP settings
-// and source route, and provides the RDMA device: hardware's, or else SoftRoCE. If the network has
-// rdma: none, it neither waits for hardware nor adds SoftRoCE. Fails when another machine has the
+// and source route, and provides the RDMA device: hardware's, or else SoftRoCE, on InfiniBand
+// hardware's alone. If the network has rdma: none, it neither waits for hardware nor adds SoftRoCE.
+// Fails when the port is not in the network's partition, and when another machine has the
 // address, unless a run is requested, which checks that itself. Saves `state` as soon as there is
 // something to clean up.
 [[nodiscard]] Result<Configured> configure(GuestAttachment const& desired, Netdev const& known,

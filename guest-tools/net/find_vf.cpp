@@ -102,6 +102,7 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::uint16_t hardware_ethernet = 1;
+constexpr std::uint16_t hardware_infiniband = 32;
 
 std::string first_word(fs::path const& file) {
     std::ifstream in(file);
@@ -116,12 +117,17 @@ bool is_network_class(std::string const& text) {  // 0x0200.. Ethernet, 0x0207..
 
 }  // namespace
 
-Netdev const* find_vf(std::vector<Netdev> const& netdevs, MacAddress const& mac) {
+Netdev const* find_vf(std::vector<Netdev> const& netdevs, GuestAttachment const& attachment) {
     auto const is_vf = [&](Netdev const& netdev) {
         bool const on_pci =
             netdev.parent_device.empty() || PciAddress::parse(netdev.parent_device).has_value();
-        return netdev.mac == mac && netdev.hardware_type == hardware_ethernet &&
-               netdev.kind.empty() && on_pci;
+        if (!on_pci) return false;
+        // The kernel gives IPoIB's own interface a kind, too, but no parent (ipoib_get_iflink()).
+        if (attachment.guid)
+            return netdev.port_guid == attachment.guid &&
+                   netdev.hardware_type == hardware_infiniband && !netdev.parent_ifindex;
+        return netdev.mac == attachment.mac && netdev.hardware_type == hardware_ethernet &&
+               netdev.kind.empty();
     };
     auto const found = std::ranges::find_if(netdevs, is_vf);
     return found == netdevs.end() ? nullptr : &*found;
@@ -142,6 +148,26 @@ std::vector<std::string> driverless_functions(std::string const& sysfs) {
             fmt::format("{} [{}:{}]", function.filename().string(), id("vendor"), id("device")));
     }
     return found;
+}
+
+std::string identity_of(std::optional<MacAddress> const& mac, std::optional<Guid> const& guid) {
+    return guid ? "port GUID " + to_string(*guid) : "MAC " + to_string(mac.value_or(MacAddress{}));
+}
+
+Error no_netdev(GuestAttachment const& attachment) {
+    Error error{
+        Problem::unsupported,
+        fmt::format("this VM has no netdev with {}", identity_of(attachment.mac, attachment.guid)),
+        attachment.guid
+            ? "check that the VF is plugged in (ibstat shows its port's GUID) and that its "
+              "driver and IPoIB are loaded: modprobe -a mlx5_ib ib_ipoib"
+            : "check that the VF is plugged in and that its driver is loaded"};
+    auto const driverless = driverless_functions("/sys");
+    if (driverless.empty()) return error;
+    error.detail +=
+        fmt::format("; PCI functions without a driver: {}", fmt::join(driverless, ", "));
+    error.remedy = "load the VF's driver in the VM (igbvf, ixgbevf, iavf, mlx5_core, …)";
+    return error;
 }
 
 bool expects_rdma_device(std::string const& sysfs, std::string const& ifname) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "api/types/guest.hpp"
 #include "api/types/problem.hpp"
 #include "api/types/time.hpp"
 #include "vfmgr/netlink/link.hpp"
@@ -30,11 +31,20 @@ namespace vfmgr::guest {
 [[nodiscard]] Result<void> need_module(std::string const& sysfs, std::string const& module,
                                        Deadline deadline);
 
-// Finds the netdev of a VF in this VM by its MAC. Pure but for driverless_functions(); any thread.
+// Finds the netdev of a VF in this VM by its MAC, on InfiniBand by its port's GUID. Pure but for
+// driverless_functions(); any thread.
 
-// Returns the PCI function's own netdev: a failover pair, a bond and a VLAN device share its MAC.
-// Also accepts a device without a parent's name: kernels before 5.14 report all devices so.
-[[nodiscard]] Netdev const* find_vf(std::vector<Netdev> const& netdevs, MacAddress const& mac);
+// Returns the PCI function's own netdev: a failover pair, a bond and a VLAN device share its MAC,
+// and IPoIB's interfaces for other partitions its GUID. Also accepts a device without a parent's
+// name: kernels before 5.14 report all devices so.
+[[nodiscard]] Netdev const* find_vf(std::vector<Netdev> const& netdevs,
+                                    GuestAttachment const& attachment);
+
+// "MAC 52:54:00:11:22:33", on InfiniBand "port GUID 02:02:c9:ff:fe:11:00:02".
+[[nodiscard]] std::string identity_of(std::optional<MacAddress> const& mac,
+                                      std::optional<Guid> const& guid);
+// Why the VF can't be found.
+[[nodiscard]] Error no_netdev(GuestAttachment const& attachment);
 
 // Lists Ethernet and InfiniBand functions without a driver, as "0000:05:00.0 [8086:10ca]": the
 // reason why there is no netdev.

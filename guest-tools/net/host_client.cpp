@@ -5,6 +5,7 @@
 
 #include "api/os/descriptor.hpp"
 #include "api/types/json.hpp"
+#include "guest-tools/net/ib_port.hpp"
 #include "vfmgr/proof/host/judge.hpp"
 #include "vfmgr/proof/serve/remote_responder.hpp"
 
@@ -115,12 +116,15 @@ Result<Verification> HostClient::report(std::string const& session, GuestReport 
                              answer_time);
 }
 
-Result<Verification> HostClient::report_error(std::string const& run, std::string const& nonce,
+Result<Verification> HostClient::report_error(GuestAttachment const& attachment,
                                               Error const& error) {
     GuestReport report;
-    report.nonce = nonce;
+    report.nonce = attachment.nonce;
+    report.facts = port_facts("/sys", attachment);
     report.error = verify::printable(in_one_line(error), error_bytes_max);
-    return ask<Verification>(make("PUT", "/guest/v1/runs/" + run + "/error", report), answer_time);
+    return ask<Verification>(
+        make("PUT", "/guest/v1/runs/" + attachment.run.value_or("") + "/error", report),
+        answer_time);
 }
 
 namespace {

@@ -66,8 +66,8 @@ class HostClient {
     // Returns the host's verdict.
     [[nodiscard]] Result<Verification> report(std::string const& session,
                                               GuestReport const& report);
-    [[nodiscard]] Result<Verification> report_error(std::string const& run,
-                                                    std::string const& nonce, Error const& error);
+    [[nodiscard]] Result<Verification> report_error(GuestAttachment const& attachment,
+                                                    Error const& error);
 
   private:
     // The host also counts the requests that begin a run or a session separately.

@@ -30,7 +30,41 @@ bool is_v4(GuestAttachment const& attachment) {
     return attachment.address.family == IpAddress::Family::v4;
 }
 
+constexpr char const* ib_property = "VF_GUEST_ATTACHMENT";  // udev's, set by udev_text()
+
+// How networkd finds the netdev.
+std::string networkd_match(GuestAttachment const& attachment) {
+    if (attachment.guid)
+        return fmt::format("Type=infiniband\nProperty={}={}\n", ib_property, attachment.attachment);
+    return fmt::format("MACAddress={}\nType=ether\nDriver=!virtio_net\n",
+                       to_string(attachment.mac.value_or(MacAddress{})));
+}
+
+// Of InfiniBand's 20 bytes NetworkManager compares the last 8, the GUID; the others change when the
+// driver is bound again (nm_utils_hwaddr_matches()).
+std::string network_manager_match(GuestAttachment const& attachment) {
+    if (attachment.guid)
+        return fmt::format(
+            "[infiniband]\nmac-address=80:00:00:00:fe:80:00:00:00:00:00:00:{}\nmtu={}\n"
+            "transport-mode=datagram\n\n",
+            to_string(*attachment.guid), attachment.mtu);
+    return fmt::format("[ethernet]\nmac-address={}\nmtu={}\n\n",
+                       to_string(attachment.mac.value_or(MacAddress{})), attachment.mtu);
+}
+
 }  // namespace
+
+// networkd can match no part of an address, and IPoIB's first bytes are a queue pair's number,
+// which is another after each boot. "parent" is the file of IPoIB's interfaces for other
+// partitions.
+std::string udev_text(GuestAttachment const& attachment) {
+    if (!attachment.guid) return {};
+    return first_line(attachment) +
+           fmt::format(
+               "SUBSYSTEM==\"net\", ACTION!=\"remove\", ATTR{{type}}==\"32\", "
+               "ATTR{{address}}==\"*:{}\", TEST!=\"parent\", ENV{{{}}}=\"{}\"\n",
+               to_string(*attachment.guid), ib_property, attachment.attachment);
+}
 
 // [Match]: the MAC is the VF's own and the only property that stays; VLAN devices and bonds on top
 // of it (another Type) and the virtio NIC of a failover pair have the same one.
@@ -41,9 +75,7 @@ bool is_v4(GuestAttachment const& attachment) {
 // that its files do not have, and such routes on its links.
 std::string networkd_text(GuestAttachment const& attachment) {
     auto const table = source_table(attachment.address);
-    return first_line(attachment) +
-           fmt::format("[Match]\nMACAddress={}\nType=ether\nDriver=!virtio_net\n\n",
-                       to_string(attachment.mac)) +
+    return first_line(attachment) + fmt::format("[Match]\n{}\n", networkd_match(attachment)) +
            fmt::format("[Link]\nMTUBytes={}\nRequiredForOnline=no\n\n", attachment.mtu) +
            fmt::format(
                "[Network]\nAddress={}\nLinkLocalAddressing={}\nIPv6AcceptRA=no\n"
@@ -66,10 +98,9 @@ std::string network_manager_text(GuestAttachment const& attachment) {
     auto const* const used = is_v4(attachment) ? "ipv4" : "ipv6";
     auto const* const unused = is_v4(attachment) ? "ipv6" : "ipv4";
     return first_line(attachment) +
-           fmt::format("[connection]\nid=vf-guest-{}\ntype=ethernet\nautoconnect-priority=100\n\n",
-                       attachment.attachment) +
-           fmt::format("[ethernet]\nmac-address={}\nmtu={}\n\n", to_string(attachment.mac),
-                       attachment.mtu) +
+           fmt::format("[connection]\nid=vf-guest-{}\ntype={}\nautoconnect-priority=100\n\n",
+                       attachment.attachment, attachment.guid ? "infiniband" : "ethernet") +
+           network_manager_match(attachment) +
            fmt::format(
                "[{}]\nmethod=manual\naddress1={}\nnever-default=true\nroute1={}\n"
                "route1_options=table={}\nrouting-rule1=priority {} from {} table {}\n\n",
@@ -92,7 +123,7 @@ struct NetworkService {
     char const* prefix;  // of the file's name; followed by the attachment
     char const* suffix;
     mode_t mode;
-    std::string (*text)(GuestAttachment const&);
+    std::string (*text)(GuestAttachment const&);  // empty: no file is needed
     Command (*written)(std::string const& path);
     Command (*used)(std::string const& name);  // may fail: the device need not exist yet
     Command removed;
@@ -103,8 +134,21 @@ struct NetworkService {
 // boot, networkd would otherwise keep using one of those files, and NetworkManager a profile that
 // it generated for the new device. What networkd-state-file.c writes and NetworkManager's NMRUNDIR
 // show that they have run since the boot; both stay when the service stops.
-std::array<NetworkService, 2> services() {
-    return {{{"systemd/netif/state",
+// udev's rule comes first: networkd's file refers to it.
+std::array<NetworkService, 3> services() {
+    return {{{"udev/control",
+              "udev/rules.d",
+              "70-vf-guest-",
+              ".rules",
+              0644,
+              udev_text,
+              [](auto const&) { return Command{"udevadm", "control", "--reload"}; },
+              [](auto const&) {
+                  return Command{"udevadm", "trigger", "--settle", "--action=change",
+                                 "--subsystem-match=net"};
+              },
+              {"udevadm", "control", "--reload"}},
+             {"systemd/netif/state",
               "systemd/network",
               "05-vf-guest-",
               ".network",
@@ -146,6 +190,7 @@ Result<void> KeptSetup::keep(GuestAttachment const& attachment) const {
         auto const file =
             roots_.etc / service.folder / (service.prefix + attachment.attachment + service.suffix);
         auto const text = service.text(attachment);
+        if (text.empty()) continue;
         auto const had = read_file(file);
         if (had == text) continue;
         if (had && !had->starts_with(network_file_mark))

@@ -13,12 +13,14 @@
 
 namespace vfmgr::guest {
 
-// The first line of both files begins with this mark. A file without it is not vf-guest's.
+// The first line of each file begins with this mark. A file without it is not vf-guest's.
 inline constexpr std::string_view network_file_mark = "# Written by vf-guest";
 
 // systemd.network(5). An older systemd (Ubuntu 22.04 has 249) ignores keys that it does not know,
 // with a warning.
 [[nodiscard]] std::string networkd_text(GuestAttachment const& attachment);
+// udev(7): marks the IPoIB interface with the VF's port GUID for networkd. Empty on Ethernet.
+[[nodiscard]] std::string udev_text(GuestAttachment const& attachment);
 // nm-settings-keyfile(5).
 [[nodiscard]] std::string network_manager_text(GuestAttachment const& attachment);
 

@@ -2,7 +2,6 @@
 #include "guest-tools/net/resident.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -16,8 +15,9 @@ namespace {
 
 bool is_as_desired(Configured const& configured, GuestAttachment const& desired,
                    Netdev const& netdev) {
-    return configured.mac == desired.mac && configured.ifindex == netdev.ifindex &&
-           configured.ifname == netdev.name && configured.address == desired.address &&
+    return configured.mac == desired.mac && configured.guid == desired.guid &&
+           configured.ifindex == netdev.ifindex && configured.ifname == netdev.name &&
+           configured.address == desired.address &&
            configured.prefix_length == desired.prefix_length && configured.mtu == desired.mtu &&
            configured.complete && netdev.up && netdev.mtu == desired.mtu;
 }
@@ -28,7 +28,7 @@ Work compare(std::vector<GuestAttachment> const& desired, std::vector<Configured
              std::vector<Netdev> const& netdevs) {
     Work work;
     for (auto const& attachment : desired) {
-        auto const* const netdev = find_vf(netdevs, attachment.mac);
+        auto const* const netdev = find_vf(netdevs, attachment);
         auto const had =
             std::ranges::find(configured, attachment.attachment, &Configured::attachment);
         bool const known = had != configured.end();
@@ -58,18 +58,6 @@ constexpr std::chrono::seconds udev_time{5};
 constexpr std::chrono::seconds netdev_time{30};  // from the request to the VF's netdev
 constexpr std::chrono::seconds retry_time{15};
 constexpr std::size_t runs_remembered_max = 256;
-
-Error no_netdev(GuestAttachment const& attachment) {
-    Error error{Problem::unsupported,
-                fmt::format("this VM has no netdev with MAC {}", to_string(attachment.mac)),
-                "check that the VF is plugged in and that its driver is loaded"};
-    auto const driverless = driverless_functions("/sys");
-    if (driverless.empty()) return error;
-    error.detail +=
-        fmt::format("; PCI functions without a driver: {}", fmt::join(driverless, ", "));
-    error.remedy = "load the VF's driver in the VM (igbvf, ixgbevf, iavf, mlx5_core, …)";
-    return error;
-}
 
 }  // namespace
 
@@ -114,7 +102,7 @@ void Resident::give_up_on(GuestAttachment const& attachment, std::string netdev,
     failed(fmt::format("attachment {}", attachment.attachment), error);
     if (!run_is_due(attachment)) return;
     runs_done_.insert(*attachment.run);
-    auto verdict = host_.report_error(*attachment.run, attachment.nonce, error);
+    auto verdict = host_.report_error(attachment, error);
     if (!verdict) return failed("the failure could not be reported to the host", verdict.error());
     remark("report", record(records_, {std::move(*verdict), std::move(netdev), {}, {}}));
 }
@@ -155,6 +143,9 @@ void Resident::verify_ready(std::vector<GuestAttachment> const& ready,
 void Resident::note_missing(std::vector<GuestAttachment> const& missing) {
     std::map<std::string, Deadline> still;
     for (auto const& attachment : missing) {
+        // Nothing else loads it where no network service asks for IPoIB.
+        if (attachment.guid)
+            remark("ib_ipoib", need_module("/sys", "ib_ipoib", Steady::now() + kernel_time));
         if (!run_is_due(attachment)) continue;
         auto const known = missing_until_.find(*attachment.run);
         auto const until =

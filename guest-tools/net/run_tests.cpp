@@ -52,8 +52,8 @@ TestHost guest_plane(HostClient& host, GuestAttachment const& attachment) {
             .streams = [&host](std::string const& session) { return streams_of(host, session); },
             .report = [&host](std::string const& session,
                               GuestReport const& report) { return host.report(session, report); },
-            .cannot = [&host, run = attachment.run.value_or(""), nonce = attachment.nonce](
-                          Error const& error) { return host.report_error(run, nonce, error); }};
+            .cannot = [&host, attachment](
+                          Error const& error) { return host.report_error(attachment, error); }};
 }
 
 std::vector<verify::Measurement> own_tests() {
@@ -166,7 +166,8 @@ verify::Subject subject_of(serve::LocalEnd const& end, ServedTest const& test,
     auto& attachment = subject.attachment;
     // One address has one session: the next test replaces one that was cut short.
     attachment.attachment = to_string(end.address.address);
-    attachment.mac = end.netdev.mac.value_or(MacAddress{});
+    attachment.guid = end.netdev.port_guid;
+    if (!attachment.guid) attachment.mac = end.netdev.mac.value_or(MacAddress{});
     attachment.address = end.address.address;
     attachment.prefix_length = end.address.prefix_length;
     attachment.mtu = end.netdev.mtu;
@@ -183,7 +184,8 @@ verify::SessionPermit permit_of(GuestAttachment const& attachment) {
     permit.attachment = attachment.attachment;
     permit.run = *attachment.run;
     permit.nonce = attachment.nonce;
-    permit.vf_mac = attachment.mac;
+    permit.vf_mac = attachment.mac.value_or(MacAddress{});
+    permit.vf_guid = attachment.guid;
     permit.peer_address = attachment.address;
     permit.mtu = attachment.mtu;
     permit.rdma = attachment.rdma;

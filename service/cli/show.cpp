@@ -234,7 +234,8 @@ std::string verification_page(Verification const& verification, Options const& o
                {"path", verification.path ? cell(verification.path) : "not known"},
                {"DSCP", cell(verification.dscp)},
                {"peer GID", cell(verification.peer_gid)},
-               {"VF's MAC", cell(verification.vf_mac)}});
+               verification.vf_guid ? Fact{"VF's port GUID", cell(verification.vf_guid)}
+                                    : Fact{"VF's MAC", cell(verification.vf_mac)}});
     if (!verification.detail.empty()) out += cell(verification.detail) + "\n";
     if (!verification.remedy.empty()) out += "remedy: " + cell(verification.remedy) + "\n";
     for (auto const& loss : verification.losses) out += warning_lines(loss.detail, loss.remedy);

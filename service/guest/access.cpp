@@ -14,7 +14,11 @@ GuestAttachment for_guest(Attachment const& attachment, CarriedNetwork const& ca
     auto const& [network, host_address] = carried;
     GuestAttachment configured;
     configured.attachment = attachment.id;
-    configured.mac = *attachment.settings.mac;
+    configured.mac = attachment.settings.mac;
+    if (!configured.mac) {
+        configured.guid = attachment.settings.port_guid;
+        configured.pkey = network->pkey;
+    }
     configured.address = *attachment.address;
     configured.prefix_length = network->prefix.length;
     configured.mtu = network->mtu;
@@ -26,14 +30,21 @@ GuestAttachment for_guest(Attachment const& attachment, CarriedNetwork const& ca
 }
 
 // `interface`: the host's into the network; null if another host answers the run.
-verify::SessionPermit permit(Attachment const& attachment, CarriedNetwork const& carried,
-                             HostInterface const* interface, PendingRun const& run) {
+verify::SessionPermit permit(Snapshot const& now, Attachment const& attachment,
+                             CarriedNetwork const& carried, HostInterface const* interface,
+                             PendingRun const& run) {
     auto const& [network, host_address] = carried;
     verify::SessionPermit permit;
     permit.attachment = attachment.id;
     permit.run = run.run;
     permit.nonce = run.nonce;
-    permit.vf_mac = *attachment.settings.mac;
+    permit.vf_mac = attachment.settings.mac.value_or(MacAddress{});
+    if (!attachment.settings.mac) {
+        permit.vf_guid = attachment.settings.port_guid;
+        permit.pkey = network->pkey;
+        if (auto const* const pf = find_pf(*now.host, attachment.vf.pf))
+            permit.host_guid = pf->info.port_guid;
+    }
     permit.peer_address = *attachment.address;
     permit.host_address = host_address;
     permit.mtu = network->mtu;
@@ -73,16 +84,18 @@ void add_attachment(GuestAccess& access, Snapshot const& now, Attachment const& 
     // During attach and detach the VF is not the guest's to configure.
     auto const carried = network_of(now.desired->networks, attachment);
     if (attachment.state != AttachmentState::attached || !carried || !attachment.address ||
-        !attachment.settings.mac)
+        !(attachment.settings.mac || attachment.settings.port_guid))
         return;
     auto configured = for_guest(attachment, *carried);
     auto const run = now.runs->find(attachment.id);
     auto const* const interface =
         find_interface(*now.host, InterfaceId{attachment.vf.pf, carried->network->vlan});
     if (run != now.runs->end() && (interface || run->second.remote))
-        add_run(access, configured, permit(attachment, *carried, interface, run->second),
+        add_run(access, configured, permit(now, attachment, *carried, interface, run->second),
                 run->second);
-    if (interface) access.interop.push_back(permit(attachment, *carried, interface, {}));
+    // The tools' own protocols are served on Ethernet only.
+    if (interface && configured.mac)
+        access.interop.push_back(permit(now, attachment, *carried, interface, {}));
     access.attachments.push_back(std::move(configured));
 }
 
@@ -120,7 +133,7 @@ Result<verify::SessionPermit> interop_permit(Snapshot const& now, std::string co
             fmt::format("attachment {} has no network, so the host has no address to serve it from",
                         id),
             "attach it with a network");
-    return permit(attachment, *carried, interface, {});
+    return permit(now, attachment, *carried, interface, {});
 }
 
 void explain_failure(Snapshot const& now, Verification& verification) {

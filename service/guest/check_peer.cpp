@@ -19,11 +19,30 @@ tl::unexpected<Error> wrong(verify::SessionPermit const& permit, std::string det
                             permit.attachment));
 }
 
+// IPoIB's address has the number of a queue pair, which only the peer's answer shows: no entry can
+// be set before. A GRH in each packet holds RDMA to the VF's port (RDMA.md#infiniband); what ARP
+// has found must be the same port.
+Result<void> judge_port(verify::SessionPermit const& permit, int ifindex,
+                        std::vector<Neighbour> const& neighbours) {
+    for (auto const& entry : neighbours)
+        if (entry.ifindex == ifindex && entry.address == permit.peer_address && entry.port_guid &&
+            entry.port_guid != permit.vf_guid)
+            return fail(
+                Problem::conflict,
+                fmt::format("on {}, {} is at port GUID {}, but the VF has {}", permit.host_netdev,
+                            to_string(permit.peer_address), to_string(*entry.port_guid),
+                            to_string(*permit.vf_guid)),
+                "find the machine with that port and remove the address from it, or attach the VF "
+                "with another address");
+    return {};
+}
+
 }  // namespace
 
 Result<void> judge_peer(verify::SessionPermit const& permit, int ifindex,
                         std::vector<Neighbour> const& neighbours,
                         std::vector<IpRoute> const& routes) {
+    if (permit.vf_guid) return judge_port(permit, ifindex, neighbours);
     auto const address = to_string(permit.peer_address);
     auto const neighbour = std::ranges::find_if(neighbours, [&](Neighbour const& entry) {
         return entry.ifindex == ifindex && entry.address == permit.peer_address;

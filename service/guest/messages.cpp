@@ -41,6 +41,9 @@ void fields(F& f, V& permit) {
     f.value("profile", permit.profile);
     f.value("vf_tx_rate_mbps", permit.vf_tx_rate_mbps);
     f.value("vf_mac", permit.vf_mac);
+    f.maybe("vf_guid", permit.vf_guid);
+    f.maybe("pkey", permit.pkey);
+    f.maybe("host_guid", permit.host_guid);
     f.value("host_address", permit.host_address);
     f.value("host_netdev", permit.host_netdev);
     f.value("vm", permit.vm);

@@ -172,7 +172,7 @@ Result<http::Response> GuestPlane::take_error(Job const& job, VmIdentity const& 
         return fail(Problem::forbidden, "the nonce does not match this run",
                     "read /guest/v1/config again");
     end_session_of(run.permit.run);
-    auto verification = verify::judge_error(run.permit, report.error);
+    auto verification = verify::judge_error(run.permit, report);
     deliver(verification, run, clock_.now());
     return json_response(200, verification);
 }

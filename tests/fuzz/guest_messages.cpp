@@ -68,7 +68,7 @@ void as_report(std::string_view text) {
                 require(name.size() <= 40 && std::isfinite(value) && value >= 0);
         require(from_json_text<Verification>(to_json_text(verification)) == verification);
     }
-    require(verify::judge_error(permit, report->error).verdict == Verdict::fail);
+    require(verify::judge_error(permit, *report).verdict == Verdict::fail);
 }
 
 }  // namespace

@@ -93,7 +93,8 @@ std::optional<Neighbour> parse_neighbour(ByteView payload) {
     Attributes const attributes(after(payload, sizeof(ndmsg)));
     auto const address = attributes.ip(NDA_DST);
     if (!address || family_of(*address) != header->ndm_family) return std::nullopt;
-    return Neighbour{header->ndm_ifindex, *address, attributes.mac(NDA_LLADDR), header->ndm_state};
+    return Neighbour{header->ndm_ifindex, *address, attributes.mac(NDA_LLADDR), header->ndm_state,
+                     attributes.port_guid(NDA_LLADDR)};
 }
 
 Result<std::vector<Neighbour>> list_neighbours(NlSocket& socket, Deadline deadline) {

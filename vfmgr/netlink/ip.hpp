@@ -29,14 +29,15 @@ struct NetdevAddress {
 // Parses the payload of RTM_NEWADDR.
 [[nodiscard]] std::optional<NetdevAddress> parse_address(ByteView payload);
 
-// Neighbour entries: which Ethernet address an IP address has on a link. Free functions on a socket
-// that the caller owns; its thread.
+// Neighbour entries: which Ethernet address or port an IP address has on a link. Free functions on
+// a socket that the caller owns; its thread.
 
 struct Neighbour {
     int ifindex = 0;
     IpAddress address;
     std::optional<MacAddress> mac;
     std::uint16_t state = 0;  // NUD_REACHABLE 2, NUD_STALE 4, NUD_FAILED 32, NUD_PERMANENT 128
+    std::optional<Guid> port_guid{};  // on IPoIB, where there is no MAC
 };
 
 [[nodiscard]] bool permanent(Neighbour const& neighbour);

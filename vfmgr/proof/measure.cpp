@@ -123,11 +123,8 @@ Measurement::Run cm_ping_by(CmPinger pinger) {
             return measured_skip({}, offer.error());
         }
         auto const& attachment = bed.attachment;
-        auto made = pinger({{attachment.address, bed.ifname, attachment.dscp.value_or(0)},
-                            attachment.responder,
-                            offer->cm_port.value_or(0),
-                            bytes,
-                            what.load.messages},
+        auto made = pinger({endpoint_options({attachment, bed.ifname}), attachment.responder,
+                            offer->cm_port.value_or(0), bytes, what.load.messages},
                            bed.deadline);
         bed.host.close(offer->stream);
         return made;

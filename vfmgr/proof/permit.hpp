@@ -12,16 +12,23 @@
 namespace vfmgr::verify {
 
 struct SessionPermit : RunTerms {
-    MacAddress vf_mac;
-    IpAddress host_address;   // the responder's, on `host_netdev`
-    std::string host_netdev;  // the interface: the PF's netdev or a VLAN device on it
-    std::string vm;           // whose share it uses; empty: the attachment's own
+    MacAddress vf_mac;                // zeros on InfiniBand, where `vf_guid` identifies the VF
+    IpAddress host_address;           // the responder's, on `host_netdev`
+    std::string host_netdev;          // the interface: the PF's netdev or a VLAN device on it
+    std::optional<Guid> host_guid{};  // the port of `host_netdev`, on InfiniBand
+    std::string vm;                   // whose share it uses; empty: the attachment's own
     bool operator==(SessionPermit const&) const = default;
 };
 
 // The VM, or else the attachment, whose share of the responder the permit uses.
 [[nodiscard]] inline std::string const& sharer(SessionPermit const& permit) {
     return permit.vm.empty() ? permit.attachment : permit.vm;
+}
+
+// "MAC 52:54:00:11:22:33", on InfiniBand "port GUID 02:02:c9:ff:fe:11:22:33".
+[[nodiscard]] inline std::string identity_of(SessionPermit const& permit) {
+    return permit.vf_guid ? "port GUID " + to_string(*permit.vf_guid)
+                          : "MAC " + to_string(permit.vf_mac);
 }
 
 struct ResponderLimits {

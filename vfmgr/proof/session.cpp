@@ -133,6 +133,7 @@ constexpr std::uint32_t pings_max = 64;
 constexpr std::uint64_t mr_bytes_max = 64 << 20;
 
 constexpr std::size_t sentence_max = 900;  // the host refuses sentences beyond 1024 bytes
+constexpr std::size_t fact_max = 200;      // and facts beyond 256
 
 Result<void> check_offer(SessionOffer const& offer) {
     bool const good =
@@ -158,6 +159,14 @@ std::string kernel_release() {
 
 }  // namespace
 
+EndpointOptions endpoint_options(Subject const& subject) {
+    auto const& attachment = subject.attachment;
+    EndpointOptions options{attachment.address, subject.ifname, attachment.dscp.value_or(0)};
+    options.port_guid = attachment.guid;
+    if (attachment.pkey) options.pkey = table_entry(*attachment.pkey);
+    return options;
+}
+
 Result<std::unique_ptr<GuestSession>> GuestSession::prepare(Subject subject) {
     std::unique_ptr<GuestSession> session(new GuestSession(std::move(subject)));
     auto const& attachment = session->subject_.attachment;
@@ -174,29 +183,34 @@ Result<std::unique_ptr<GuestSession>> GuestSession::prepare(Subject subject) {
 }
 
 Result<GuestSession::Rdma> GuestSession::open_rdma() const {
-    auto const& attachment = subject_.attachment;
-    VFMGR_TRY(auto endpoint,
-              open_endpoint({attachment.address, subject_.ifname, attachment.dscp.value_or(0)},
-                            endpoint_wait));
+    VFMGR_TRY(auto endpoint, open_endpoint(endpoint_options(subject_), endpoint_wait));
     // The host never writes here by itself: no remote access.
     VFMGR_TRY(auto pair, QueuePair::make(endpoint, {.sends = 32, .receives = pings_max}, 0));
     return Rdma{std::move(endpoint), std::move(pair)};
+}
+
+GuestReport GuestSession::begin_report() const {
+    GuestReport report;
+    report.nonce = subject_.attachment.nonce;
+    report.facts["kernel"] = kernel_release();
+    report.facts["ifname"] = subject_.ifname;
+    if (!rdma_) return report;
+    auto const& endpoint = rdma_->endpoint;
+    report.facts["rdma_device"] = endpoint.device;
+    if (endpoint.software) report.facts["rdma_software"] = "yes";
+    if (!endpoint.subnet) return report;
+    report.facts["lid"] = std::to_string(endpoint.subnet->end.lid);
+    report.facts["pkeys"] = printable(pkeys_text(endpoint.subnet->pkeys), fact_max);
+    return report;
 }
 
 GuestReport GuestSession::run(SessionOffer const& offer, std::vector<Measurement> const& tests,
                               StreamHost const& host, OnTest on_test) {
     on_test_ = std::move(on_test);
     NearNic const near(subject_.ifname);
-    GuestReport report;
-    report.nonce = subject_.attachment.nonce;
-    report.facts["kernel"] = kernel_release();
-    report.facts["ifname"] = subject_.ifname;
+    auto report = begin_report();
     CounterPlace counted{subject_.ifname, {}};
-    if (rdma_) {
-        report.facts["rdma_device"] = rdma_->endpoint.device;
-        if (rdma_->endpoint.software) report.facts["rdma_software"] = "yes";
-        counted = {subject_.ifname, rdma_->endpoint.device, rdma_->endpoint.number};
-    }
+    if (rdma_) counted = {subject_.ifname, rdma_->endpoint.device, rdma_->endpoint.number};
     auto const before = read_counters(counted);
     log_ = KernelLog::follow();
     auto const deadline =

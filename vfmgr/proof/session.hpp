@@ -36,6 +36,8 @@ struct Subject {
     GuestAttachment attachment;  // with a run
     std::string ifname;          // the VF's netdev
 };
+// Where its queue pairs are: at the VF's own address or port.
+[[nodiscard]] EndpointOptions endpoint_options(Subject const& subject);
 
 class GuestSession {
   public:
@@ -57,6 +59,7 @@ class GuestSession {
     };
     explicit GuestSession(Subject subject) : subject_(std::move(subject)) {}
     [[nodiscard]] Result<Rdma> open_rdma() const;
+    [[nodiscard]] GuestReport begin_report() const;
     void add(GuestReport& report, Measured made);
     void add_kernels_reason(TestResult& failed);
     [[nodiscard]] bool prove(GuestReport& report, SessionOffer const& offer, Deadline deadline);

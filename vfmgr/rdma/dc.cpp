@@ -108,6 +108,7 @@ Result<DcTarget> DcTarget::make(Result<Mlx5> const& mlx5, Endpoint const& endpoi
 Result<void> DcTarget::make_ready(Endpoint const& endpoint) {
     ibv_qp_attr start{};
     start.qp_state = IBV_QPS_INIT;
+    start.pkey_index = endpoint.pkey_index();
     start.port_num = endpoint.number;
     start.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
     VFMGR_CHECK(modify_dc(pair_.get(), start, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
@@ -117,7 +118,7 @@ Result<void> DcTarget::make_ready(Endpoint const& endpoint) {
     ready.min_rnr_timer = rnr_timer_640_us;
     VFMGR_TRY(ready.path_mtu, mtu_of_bytes(endpoint.path_mtu));
     // Each request names the initiator to answer; this address holds the path of the answer.
-    VFMGR_TRY(ready.ah_attr, address_of(endpoint, {.gid = gid_hex(endpoint.gid)}));
+    VFMGR_TRY(ready.ah_attr, address_of(endpoint, end_of(endpoint)));
     VFMGR_CHECK(modify_dc(pair_.get(), ready, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_MIN_RNR_TIMER,
                           "the DC target"));
     end_.qp_num = pair_->qp_num;
@@ -162,6 +163,7 @@ Result<void> DcInitiator::make_ready(Endpoint const& endpoint) {
     constexpr auto what = "the DC initiator";
     ibv_qp_attr attributes{};
     attributes.qp_state = IBV_QPS_INIT;
+    attributes.pkey_index = endpoint.pkey_index();
     attributes.port_num = endpoint.number;
     VFMGR_CHECK(modify_dc(pair_.get(), attributes, IBV_QP_PKEY_INDEX | IBV_QP_PORT, what));
     attributes.qp_state = IBV_QPS_RTR;

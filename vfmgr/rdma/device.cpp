@@ -48,13 +48,22 @@ char const* link_remedy(ibv_port_state state) {
 
 Result<void> judge_port(PortState const& port) {
     auto const shown = fmt::format("{} port {}", port.device, port.number);
-    if (port.layer != LinkLayer::ethernet)
+    if (port.layer != port.needed && port.needed == LinkLayer::infiniband)
+        return fail(Problem::unsupported,
+                    fmt::format("{} is Ethernet (RoCE), but the network is InfiniBand", shown),
+                    "attach a VF of a PF with that link layer, or set the PF's on the host (1 is "
+                    "InfiniBand, 2 Ethernet): mlxconfig -d PCI set LINK_TYPE_P1=1");
+    if (port.layer != port.needed)
         return fail(Problem::unsupported,
                     fmt::format("{} is InfiniBand, but the network is Ethernet (RoCE)", shown),
                     "attach a VF of a PF with that link layer, or set the PF's on the host (2 is "
                     "Ethernet, 1 InfiniBand): mlxconfig -d PCI set LINK_TYPE_P1=2");
     if (port.node_guid == 0) return fail(no_guid(port.device));
-    if (port.state == IBV_PORT_ACTIVE) return {};
+    if (port.state == IBV_PORT_ACTIVE && (port.layer == LinkLayer::ethernet || port.lid != 0))
+        return {};
+    if (port.state == IBV_PORT_ACTIVE)
+        return fail(Problem::unavailable, fmt::format("{} has no LID", shown),
+                    "check the subnet manager: it gives each port its address (sminfo shows it)");
     return fail(Problem::unavailable,
                 fmt::format("{} is {}, not active", shown, ibv_port_state_str(port.state)),
                 link_remedy(port.state));
@@ -83,8 +92,19 @@ struct Found {
     ibv_gid_entry entry{};
 };
 
+// What a caller means by a port: a GID on a netdev, or InfiniBand's GUID.
+struct Meant {
+    std::array<std::uint8_t, 16> gid{};
+    unsigned ifindex = 0;
+    std::optional<Guid> guid;
+
+    [[nodiscard]] LinkLayer layer() const {
+        return guid ? LinkLayer::infiniband : LinkLayer::ethernet;
+    }
+};
+
 PortState port_state(ibv_context* context, std::uint8_t number, ibv_device_attr const& device,
-                     ibv_port_attr const& port) {
+                     ibv_port_attr const& port, LinkLayer needed) {
     return {.device = context->device->name,
             .number = number,
             .node_guid = device.node_guid,
@@ -92,7 +112,9 @@ PortState port_state(ibv_context* context, std::uint8_t number, ibv_device_attr 
             // Drivers older than the field report unspecified, which means InfiniBand
             // (ibv_query_port(3)).
             .layer = port.link_layer == IBV_LINK_LAYER_ETHERNET ? LinkLayer::ethernet
-                                                                : LinkLayer::infiniband};
+                                                                : LinkLayer::infiniband,
+            .needed = needed,
+            .lid = port.lid};
 }
 
 // Every device that could be opened, and the GID entry if one of them has it.
@@ -105,11 +127,13 @@ struct Scan {
     std::optional<Found> found;
 };
 
-bool matches(ibv_gid_entry const& entry, std::array<std::uint8_t, 16> const& gid,
-             unsigned ifindex) {
+bool matches(ibv_gid_entry const& entry, Meant const& meant) {
+    if (meant.guid)
+        return entry.gid_type == IBV_GID_TYPE_IB &&
+               guid_of(std::to_array(entry.gid.raw)) == *meant.guid;
     return entry.gid_type == IBV_GID_TYPE_ROCE_V2 &&
-           (ifindex == 0 || entry.ndev_ifindex == ifindex) &&
-           std::ranges::equal(entry.gid.raw, gid);
+           (meant.ifindex == 0 || entry.ndev_ifindex == meant.ifindex) &&
+           std::ranges::equal(entry.gid.raw, meant.gid);
 }
 
 std::vector<ibv_gid_entry> gid_table(ibv_context* context) {
@@ -126,7 +150,7 @@ bool may_be_on(std::vector<ibv_gid_entry> const& entries, unsigned ifindex) {
            std::ranges::find(entries, ifindex, &ibv_gid_entry::ndev_ifindex) != entries.end();
 }
 
-std::vector<PortState> port_states(ibv_context* context) {
+std::vector<PortState> port_states(ibv_context* context, LinkLayer needed) {
     ibv_device_attr device{};
     std::vector<PortState> ports;
     if (ibv_query_device(context, &device) != 0) return ports;
@@ -134,12 +158,12 @@ std::vector<PortState> port_states(ibv_context* context) {
         auto const number = static_cast<std::uint8_t>(i);
         ibv_port_attr port{};
         if (ibv_query_port(context, number, &port) == 0)
-            ports.push_back(port_state(context, number, device, port));
+            ports.push_back(port_state(context, number, device, port, needed));
     }
     return ports;
 }
 
-Scan scan_devices(std::array<std::uint8_t, 16> const& gid, unsigned ifindex) {
+Scan scan_devices(Meant const& meant) {
     Scan scan;
     int count = 0;
     VerbsDevices const devices(ibv_get_device_list(&count));
@@ -159,14 +183,15 @@ Scan scan_devices(std::array<std::uint8_t, 16> const& gid, unsigned ifindex) {
         }
         scan.names.emplace_back(device->name);
         auto const entries = gid_table(context.get());
-        auto const entry = std::ranges::find_if(
-            entries, [&](auto const& each) { return matches(each, gid, ifindex); });
+        auto const entry =
+            std::ranges::find_if(entries, [&](auto const& each) { return matches(each, meant); });
         if (entry != entries.end()) {
             scan.found = Found{std::move(context), *entry};
             return scan;
         }
-        if (may_be_on(entries, ifindex))
-            std::ranges::move(port_states(context.get()), std::back_inserter(scan.ports));
+        if (may_be_on(entries, meant.ifindex))
+            std::ranges::move(port_states(context.get(), meant.layer()),
+                              std::back_inserter(scan.ports));
         scan.opened.push_back(std::move(context));
     }
     return scan;
@@ -189,6 +214,15 @@ Error nothing_found(EndpointOptions const& options, Scan const& scan) {
     Error error{Problem::unsupported, {}, {}};
     std::string reasons;
     for (auto const& reason : scan.reasons) reasons += "; " + reason;
+    if (!scan.names.empty() && options.port_guid) {
+        error.detail =
+            fmt::format("no RDMA device has a port with GUID {} (devices: {}{})",
+                        to_string(*options.port_guid), fmt::join(scan.names, ", "), reasons);
+        error.remedy =
+            "compare it with ibstat's \"Port GUID\": a GUID that was set later counts when the "
+            "VF's driver is bound again, so detach the VF and attach it again";
+        return error;
+    }
     if (!scan.names.empty()) {
         error.detail =
             fmt::format("no RDMA device has a RoCE v2 GID for {} on {} (devices: {}{})",
@@ -219,7 +253,7 @@ Result<Endpoint> describe(Found found, EndpointOptions const& options) {
     endpoint.device = endpoint.context->device->name;
     endpoint.number = static_cast<std::uint8_t>(found.entry.port_num);
     endpoint.gid_index = static_cast<std::uint8_t>(found.entry.gid_index);
-    endpoint.gid = options.address.gid();
+    endpoint.gid = std::to_array(found.entry.gid.raw);
     endpoint.dscp = options.dscp;
     ibv_port_attr attributes{};
     ibv_device_attr limits{};
@@ -236,8 +270,13 @@ Result<Endpoint> describe(Found found, EndpointOptions const& options) {
     endpoint.reads_max = static_cast<std::uint8_t>(std::clamp(limits.max_qp_rd_atom, 1, 16));
     endpoint.reads_issued_max =
         static_cast<std::uint8_t>(std::clamp(limits.max_qp_init_rd_atom, 1, 16));
-    VFMGR_CHECK(
-        judge_port(port_state(endpoint.context.get(), endpoint.number, limits, attributes)));
+    auto const needed = options.port_guid ? LinkLayer::infiniband : LinkLayer::ethernet;
+    VFMGR_CHECK(judge_port(
+        port_state(endpoint.context.get(), endpoint.number, limits, attributes, needed)));
+    if (options.port_guid) {
+        VFMGR_TRY(endpoint.subnet, read_subnet_port(endpoint.context.get(), endpoint.number,
+                                                    attributes, options.pkey, options.grh));
+    }
     endpoint.pd.reset(ibv_alloc_pd(endpoint.context.get()));
     if (!endpoint.pd)
         return fail(verbs_error(endpoint.context.get(), "a protection domain can't be allocated",
@@ -257,8 +296,9 @@ Result<Endpoint> open_endpoint(EndpointOptions const& options, std::chrono::mill
     if (!options.ifname.empty() && ifindex == 0)
         return fail(Problem::not_found, fmt::format("there is no netdev {}", options.ifname),
                     "check that the VF is plugged in");
+    Meant const meant{options.address.gid(), ifindex, options.port_guid};
     while (true) {
-        auto scan = scan_devices(options.address.gid(), ifindex);
+        auto scan = scan_devices(meant);
         if (scan.found) {
             auto endpoint = describe(std::move(*scan.found), options);
             if (endpoint || Steady::now() >= deadline) return endpoint;

@@ -15,6 +15,7 @@
 #include "api/types/addresses.hpp"
 #include "api/types/problem.hpp"
 #include "api/types/time.hpp"
+#include "vfmgr/rdma/subnet.hpp"
 
 namespace vfmgr::verify {
 
@@ -36,9 +37,11 @@ struct PortState {
     std::uint64_t node_guid = 0;  // of the device
     ibv_port_state state = IBV_PORT_NOP;
     LinkLayer layer = LinkLayer::ethernet;
+    LinkLayer needed = LinkLayer::ethernet;  // the network's
+    std::uint16_t lid = 0;                   // of an InfiniBand port
 };
 
-// Checks the root cause first: another link layer than RoCE's, no GUID, no link.
+// Checks the root cause first: another link layer than the network's, no GUID, no link, no LID.
 [[nodiscard]] Result<void> judge_port(PortState const& port);
 
 // For several ports, none of which has the required GID: returns the first port's Error if all of
@@ -46,12 +49,16 @@ struct PortState {
 [[nodiscard]] Result<void> judge_ports(std::span<PortState const> ports);
 
 // Finds the RDMA port for one address on one netdev: by its RoCE v2 GID, each time anew. A GID's
-// index is never stored: it moves (RDMA.md#gids). Any thread.
+// index is never stored: it moves (RDMA.md#gids). An InfiniBand port is found by its GUID: an
+// address makes no GID there. Any thread.
 
 struct EndpointOptions {
     IpAddress address;
-    std::string ifname;     // empty: any netdev
-    std::uint8_t dscp = 0;  // of packets sent from there, 0..63
+    std::string ifname;                   // empty: any netdev
+    std::uint8_t dscp = 0;                // of packets sent from there, 0..63
+    std::optional<Guid> port_guid{};      // for InfiniBand; the address is then IPoIB's
+    std::optional<std::uint16_t> pkey{};  // for queue pairs, with its highest bit; absent: any
+    Grh grh = Grh::if_needed;
 };
 
 struct Endpoint {
@@ -65,6 +72,10 @@ struct Endpoint {
     std::uint32_t path_mtu = 1024;  // bytes, of the active link
     std::uint8_t reads_max = 1;     // that it answers at once
     std::uint8_t reads_issued_max = 1;
+    std::optional<SubnetPort> subnet{};  // of an InfiniBand port
+    [[nodiscard]] std::uint16_t pkey_index() const {
+        return subnet ? subnet->pkey_index : std::uint16_t{0};
+    }
     bool software = false;  // SoftRoCE or siw: the work is done on this machine's CPUs
 };
 

@@ -225,7 +225,8 @@ Fault completion_fault(ibv_wc_status status, std::uint32_t vendor_err) {
             return {
                 "the other end does not answer",
                 "check carrier, VLAN and MTU on both sides, and that no firewall drops UDP port "
-                "4791: nft list ruleset"};
+                "4791: nft list ruleset; on InfiniBand, that the subnet manager has set up both "
+                "ports (ibv_devinfo -v) in one partition"};
         case IBV_WC_RNR_RETRY_EXC_ERR:
             return {"the other end has no receive posted: its session ended or it is overloaded",
                     "verify again, and check its load: uptime"};

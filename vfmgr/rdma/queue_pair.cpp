@@ -55,11 +55,29 @@ VerbsPair create_pair(ibv_pd* pd, ibv_cq* queue, QueuePairOptions size, std::uin
 
 }  // namespace
 
+QueuePairEnd end_of(Endpoint const& endpoint) {
+    QueuePairEnd end;
+    end.gid = gid_hex(endpoint.gid);
+    end.path_mtu = endpoint.path_mtu;
+    end.reads_max = endpoint.reads_max;
+    if (endpoint.subnet) end.subnet = endpoint.subnet->end;
+    return end;
+}
+
 Result<ibv_ah_attr> address_of(Endpoint const& endpoint, QueuePairEnd const& peer) {
     VFMGR_TRY(auto const gid, parse_gid(peer.gid));
     ibv_ah_attr address{};
-    address.is_global = 1;
     address.port_num = endpoint.number;
+    if (endpoint.subnet) {
+        VFMGR_TRY(bool const global, route_by_lid(*endpoint.subnet, endpoint.gid, peer, address));
+        if (!global) return address;
+    } else if (peer.subnet) {
+        return fail(Problem::unsupported,
+                    fmt::format("the peer with GID {} is on InfiniBand, and this port on Ethernet",
+                                gid_text(gid)),
+                    "attach a VF of a PF with the host's link layer");
+    }
+    address.is_global = 1;
     address.grh.sgid_index = endpoint.gid_index;
     address.grh.hop_limit = hop_limit;
     // A NIC that trusts DSCP takes the priority from the traffic class. One that trusts the VLAN's
@@ -98,22 +116,20 @@ Result<QueuePair> QueuePair::make(Endpoint const& endpoint, QueuePairOptions siz
                         fmt::format("a queue pair for {} sends and {} receives can't be created",
                                     size.sends, size.receives),
                         "ibv_create_qp", errno));
-    QueuePairEnd end{.gid = gid_hex(endpoint.gid),
-                     .qp_num = pair->qp_num,
-                     .psn = static_cast<std::uint32_t>(random_number()) & mask_24_bits,
-                     .path_mtu = endpoint.path_mtu,
-                     .reads_max = endpoint.reads_max};
+    auto end = end_of(endpoint);
+    end.qp_num = pair->qp_num;
+    end.psn = static_cast<std::uint32_t>(random_number()) & mask_24_bits;
     QueuePair made(std::move(completions), std::move(pair), std::move(end));
     made.inline_bytes_max_ = expected.cap.max_inline_data;
-    VFMGR_CHECK(made.to_init(endpoint.number, remote_access));
+    VFMGR_CHECK(made.to_init(endpoint, remote_access));
     return made;
 }
 
-Result<void> QueuePair::to_init(std::uint8_t port, unsigned remote_access) {
+Result<void> QueuePair::to_init(Endpoint const& endpoint, unsigned remote_access) {
     ibv_qp_attr attributes{};
     attributes.qp_state = IBV_QPS_INIT;
-    attributes.pkey_index = 0;
-    attributes.port_num = port;
+    attributes.pkey_index = endpoint.pkey_index();
+    attributes.port_num = endpoint.number;
     attributes.qp_access_flags = remote_access;
     attributes.qkey = datagram_q_key;
     bool const datagrams = pair_->qp_type == IBV_QPT_UD;

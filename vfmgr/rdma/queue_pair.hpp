@@ -54,7 +54,10 @@ inline constexpr std::uint8_t rnr_timer_640_us = 12;  // ibv_modify_qp(3), min_r
     return static_cast<std::uint8_t>(traffic_class >> 2U);
 }
 
-// How `port` reaches the peer: a route by GID, as RoCE needs it, in the port's traffic class.
+// What a peer needs to reach the port; without a queue pair.
+[[nodiscard]] QueuePairEnd end_of(Endpoint const& endpoint);
+// How the port reaches the peer: on Ethernet by GID, in the port's traffic class; on InfiniBand by
+// LID, and by GID as well where that is needed (RDMA.md#infiniband).
 [[nodiscard]] Result<ibv_ah_attr> address_of(Endpoint const& endpoint, QueuePairEnd const& peer);
 [[nodiscard]] Result<VerbsAddress> make_address(Endpoint const& endpoint, QueuePairEnd const& peer);
 
@@ -99,7 +102,7 @@ class QueuePair {
     QueuePair(std::shared_ptr<CompletionQueue> completions, VerbsPair pair, QueuePairEnd end)
         : completions_(std::move(completions)), pair_(std::move(pair)), end_(std::move(end)) {}
     [[nodiscard]] bool to_error();
-    [[nodiscard]] Result<void> to_init(std::uint8_t port, unsigned remote_access);
+    [[nodiscard]] Result<void> to_init(Endpoint const& endpoint, unsigned remote_access);
     [[nodiscard]] Result<void> connect_datagrams(Endpoint const& endpoint,
                                                  QueuePairEnd const& peer);
     [[nodiscard]] Result<void> post_one(ibv_send_wr& request, Sge const& local);

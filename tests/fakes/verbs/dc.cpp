@@ -126,8 +126,10 @@ int modify_target(Pair& pair, ibv_qp_attr const& to, int mask) {
     auto& base = pair.verbs.qp_base;
     if (base.state == IBV_QPS_RESET && to.qp_state == IBV_QPS_INIT) {
         if (!exactly(mask, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PORT) ||
-            to.port_num != 1)
+            !is_port(to.port_num))
             return EINVAL;
+        pair.port = to.port_num;
+        pair.pkey_index = to.pkey_index;
         pair.access = static_cast<int>(to.qp_access_flags);
     } else if (base.state == IBV_QPS_INIT && to.qp_state == IBV_QPS_RTR) {
         if (!exactly(mask, IBV_QP_STATE | IBV_QP_MIN_RNR_TIMER | IBV_QP_AV | IBV_QP_PATH_MTU))
@@ -157,6 +159,10 @@ int modify_initiator(Pair& pair, ibv_qp_attr const& to, int mask) {
     else if (base.state != IBV_QPS_RESET && to.qp_state == IBV_QPS_ERR)
         good = exactly(mask, IBV_QP_STATE);
     if (!good) return EINVAL;
+    if (to.qp_state == IBV_QPS_INIT) {
+        pair.port = to.port_num;
+        pair.pkey_index = to.pkey_index;
+    }
     base.state = to.qp_state;
     if (base.state == IBV_QPS_ERR) flush(pair);
     return 0;
@@ -203,6 +209,10 @@ bool is_taken(ibv_qp const& pair, ibv_qp_state to, int mask) {
 
 int modify_connected(Pair& pair, ibv_qp_attr const& to, int mask) {
     if (!is_taken(pair.verbs.qp_base, to.qp_state, mask)) return EINVAL;
+    if ((mask & IBV_QP_PORT) != 0 && !is_port(to.port_num)) return EINVAL;
+    if ((mask & IBV_QP_PORT) != 0) pair.port = to.port_num;
+    if ((mask & IBV_QP_PKEY_INDEX) != 0) pair.pkey_index = to.pkey_index;
+    if ((mask & IBV_QP_QKEY) != 0) pair.q_key = to.qkey;
     if ((mask & IBV_QP_TIMEOUT) != 0) pair.timeout = to.timeout;
     if ((mask & IBV_QP_ACCESS_FLAGS) != 0) pair.access = static_cast<int>(to.qp_access_flags);
     if ((mask & IBV_QP_DEST_QPN) != 0) pair.peer = to.dest_qp_num;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device, its PDs, MRs and CQs.
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -28,6 +29,11 @@ void plug_in(std::vector<std::array<std::uint8_t, 16>> const& gids) {
         std::memcpy(one.raw, gid.data(), gid.size());
         objects().fabric.gids.push_back(one);
     }
+}
+
+void plug_in_subnet(std::vector<SubnetPort> ports) {
+    objects().fabric = {};
+    objects().fabric.ports = std::move(ports);
 }
 
 std::size_t alive() {
@@ -82,11 +88,21 @@ int arm_queue(ibv_cq* queue, int) {
     return 0;
 }
 
-int describe_port(ibv_context*, std::uint8_t, ibv_port_attr* port, std::size_t) {
+int describe_port(ibv_context*, std::uint8_t number, ibv_port_attr* port, std::size_t) {
     *port = {};
+    if (!is_port(number)) return EINVAL;
     port->state = IBV_PORT_ACTIVE;
     port->active_mtu = IBV_MTU_4096;
     port->link_layer = IBV_LINK_LAYER_ETHERNET;
+    auto const& ports = objects().fabric.ports;
+    if (ports.empty()) return 0;
+    auto const& own = ports[number - 1U];
+    port->state = own.state;
+    port->link_layer = IBV_LINK_LAYER_INFINIBAND;
+    port->lid = own.lid;
+    port->sm_lid = 1;
+    port->pkey_tbl_len = 8;
+    if (own.grh_required) port->flags = IBV_QPF_GRH_REQUIRED;
     return 0;
 }
 
@@ -119,7 +135,7 @@ int post_receive(ibv_qp* pair, ibv_recv_wr* first, ibv_recv_wr** bad);
 extern "C" {
 
 ibv_device** ibv_get_device_list(int* count) {
-    bool const there = !fakes::fabric().gids.empty();
+    bool const there = !fakes::fabric().gids.empty() || !fakes::fabric().ports.empty();
     if (count) *count = there ? 1 : 0;
     std::strcpy(fakes::the_device.name, "mlx5_7");
     return new ibv_device*[2]{there ? &fakes::the_device : nullptr, nullptr};
@@ -158,17 +174,33 @@ int ibv_query_device(ibv_context*, ibv_device_attr* attributes) {
     *attributes = {};
     attributes->node_guid = 1;
     attributes->vendor_id = fakes::fabric().vendor_id;
-    attributes->phys_port_cnt = 1;
+    attributes->phys_port_cnt =
+        static_cast<std::uint8_t>(std::max<std::size_t>(fakes::fabric().ports.size(), 1));
     attributes->max_qp_rd_atom = attributes->max_qp_init_rd_atom = 16;
     return 0;
 }
 
 ssize_t _ibv_query_gid_table(ibv_context*, ibv_gid_entry* entries, std::size_t, std::uint32_t,
                              std::size_t) {
+    auto const& ports = fakes::fabric().ports;
+    for (std::uint32_t i = 0; i < ports.size(); ++i) {
+        entries[i] = {{}, 0, i + 1, IBV_GID_TYPE_IB, 0};
+        std::ranges::copy(ports[i].gid, entries[i].gid.raw);
+    }
+    if (!ports.empty()) return static_cast<ssize_t>(ports.size());
     auto const& gids = fakes::fabric().gids;
     for (std::uint32_t i = 0; i < gids.size(); ++i)
         entries[i] = {gids[i], i, 1, IBV_GID_TYPE_ROCE_V2, 1};
     return static_cast<ssize_t>(gids.size());
+}
+
+int ibv_query_pkey(ibv_context*, std::uint8_t number, int index, __be16* pkey) {
+    auto const& ports = fakes::fabric().ports;
+    if (number < 1 || number > ports.size() || index < 0) return -1;
+    auto const& pkeys = ports[number - 1U].pkeys;
+    auto const place = static_cast<std::size_t>(index);
+    *pkey = htons(place < pkeys.size() ? pkeys[place] : std::uint16_t{0});
+    return 0;
 }
 
 ibv_pd* ibv_alloc_pd(ibv_context* context) {

@@ -29,8 +29,11 @@ bool may_use(Pair const& pair, std::uint32_t key, std::uint64_t address, std::ui
     });
 }
 
-bool same_gid(ibv_gid const& left, ibv_gid const& right) {
-    return std::ranges::equal(left.raw, right.raw);
+bool has_gid(Pair const& pair, ibv_gid const& gid) {
+    auto const& fabric = objects().fabric;
+    if (!fabric.ports.empty())
+        return std::ranges::equal(fabric.ports.at(pair.port - 1U).gid, gid.raw);
+    return std::ranges::equal(fabric.gids.at(pair.gid_index).raw, gid.raw);
 }
 
 // Returns the receiving pair; null when the request arrives nowhere.
@@ -40,12 +43,15 @@ Pair* other_end(Pair const& from, Request const& request) {
     for (auto& each : objects().pairs) {
         auto const& base = each.verbs.qp_base;
         if (base.state != IBV_QPS_RTR && base.state != IBV_QPS_RTS) continue;
-        if (!from.dc && !each.dc && base.qp_num == from.peer) return &each;
+        if (!from.dc && !each.dc && base.qp_num == from.peer &&
+            is_from_peer(from, from.address, each))
+            return &each;
         if (!from.dc || each.dc != MLX5DV_DCTYPE_DCT || base.qp_num != request.target) continue;
         auto const to = std::ranges::find_if(
             objects().addresses, [&](Address const& one) { return &one.verbs == request.to; });
         bool const there = to != objects().addresses.end() && to->attributes.is_global &&
-                           same_gid(to->attributes.grh.dgid, fabric.gids.at(each.gid_index));
+                           has_gid(each, to->attributes.grh.dgid) &&
+                           passes(from, to->attributes, each);
         if (there && each.key == request.key) return &each;
     }
     return nullptr;
@@ -88,9 +94,10 @@ bool arrive(Pair& to, Request const& request) {
         outcome(to, taken.id, IBV_WC_SUCCESS, sent ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM);
     done.byte_len = request.local->length;
     done.imm_data = request.immediate.value_or(0);
-    if (sent)
-        std::memcpy(bytes_at(taken.into.addr), bytes_at(request.local->addr),
-                    std::min(taken.into.length, request.local->length));
+    auto const length = std::min(taken.into.length, request.local->length);
+    if (sent) std::memcpy(bytes_at(taken.into.addr), bytes_at(request.local->addr), length);
+    if (sent && objects().fabric.spoils == request.opcode && length > 8)
+        bytes_at(taken.into.addr)[8] ^= std::byte{1};
     complete(to.verbs.qp_base.recv_cq, done);
     return true;
 }
@@ -114,7 +121,8 @@ ibv_wc_status move_bytes(Pair& from, Pair const& to, Request const& request) {
         ++(reads ? fabric.dc_reads : fabric.dc_writes);
     else
         ++(reads ? fabric.rc_reads : fabric.rc_writes);
-    if (from.dc && !reads && fabric.spoils_dc && length > 8) there[8] ^= std::byte{1};
+    bool const spoils = from.dc ? !reads && fabric.spoils_dc : fabric.spoils == request.opcode;
+    if (spoils && length > 8) (reads ? here : there)[8] ^= std::byte{1};
     return IBV_WC_SUCCESS;
 }
 
@@ -128,6 +136,10 @@ Pair* pair_of(ibv_qp const* pair) {
 
 void perform(Pair& from, Request const& request) {
     if (from.verbs.qp_base.state == IBV_QPS_ERR) return end(from, request, IBV_WC_WR_FLUSH_ERR);
+    if (from.verbs.qp_base.qp_type == IBV_QPT_UD) {
+        send_datagram(from, request);
+        return end(from, request, IBV_WC_SUCCESS);
+    }
     auto* const to = other_end(from, request);
     if (!to) return end(from, request, IBV_WC_RETRY_EXC_ERR);
     if (request.opcode != IBV_WR_SEND) {
@@ -164,8 +176,14 @@ int post_send(ibv_qp* verbs, ibv_send_wr* first, ibv_send_wr** bad) {
         request.id = one->wr_id;
         request.opcode = one->opcode;
         request.local = one->num_sge > 0 ? *one->sg_list : ibv_sge{};
-        request.remote_key = one->wr.rdma.rkey;
-        request.remote_address = one->wr.rdma.remote_addr;
+        if (verbs->qp_type == IBV_QPT_UD) {
+            request.to = one->wr.ud.ah;
+            request.target = one->wr.ud.remote_qpn;
+            request.key = one->wr.ud.remote_qkey;
+        } else {
+            request.remote_key = one->wr.rdma.rkey;
+            request.remote_address = one->wr.rdma.remote_addr;
+        }
         if (one->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) request.immediate = one->imm_data;
         perform(*pair, request);
     }

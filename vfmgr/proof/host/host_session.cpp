@@ -105,6 +105,11 @@ Result<void> HostSession::prepare(SessionRequest const& request) {
     VFMGR_CHECK(rdma_->pair.completions().arm());
     VFMGR_CHECK(rdma_->pair.connect(rdma_->endpoint, request.guest));
     offer_.host = rdma_->pair.end();
+    if (auto const& subnet = rdma_->endpoint.subnet; subnet && request.guest.subnet) {
+        facts_.host_pkey = subnet->end.pkey;
+        facts_.guest_pkey = request.guest.subnet->pkey;
+        facts_.host_pkeys = subnet->pkeys;
+    }
     offer_.write = rdma_->write.remote();
     offer_.write_seed = write_seed;
     offer_.read = rdma_->read.remote();

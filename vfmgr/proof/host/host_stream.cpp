@@ -38,10 +38,11 @@ QueuePairOptions options_of(StreamRequest const& request) {
 }
 
 // Datagrams may come from any sender: the sender's address is in the header, its queue pair in the
-// completion.
+// completion. InfiniBand's without a GRH name no sender but a LID.
 bool is_from(QueuePairEnd const& peer, ibv_wc const& datagram, std::span<std::byte const> arrived) {
     auto const gid = parse_gid(peer.gid);
     if (!gid || datagram.src_qp != peer.qp_num || datagram.byte_len < ud_header_bytes) return false;
+    if (peer.subnet && (datagram.wc_flags & IBV_WC_GRH) == 0) return false;
     auto const expected = std::as_bytes(std::span(*gid));
     constexpr std::size_t ipv4_source = 32, gid_source = 8;
     constexpr std::array<std::uint8_t, 12> ipv4_mapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
@@ -70,16 +71,30 @@ Result<void> require_rdma(SessionPermit const& permit) {
                 "set rdma: auto or rxe on the network");
 }
 
-// The guest's end must have the VF's address, as the session's end has.
+Result<void> require_at_vf(SessionPermit const& permit, QueuePairEnd const& end) {
+    constexpr auto remedy = "test over the VF's own RDMA device";
+    if (!permit.vf_guid) {
+        if (end.gid == gid_hex(permit.peer_address.gid())) return {};
+        return fail(Problem::forbidden,
+                    fmt::format("the queue pair's GID {} is not {}, the GID of the VF's address {}",
+                                end.gid, gid_hex(permit.peer_address.gid()),
+                                to_string(permit.peer_address)),
+                    remedy);
+    }
+    VFMGR_TRY(auto const gid, parse_gid(end.gid));
+    if (end.subnet && guid_of(gid) == *permit.vf_guid) return {};
+    return fail(
+        Problem::forbidden,
+        fmt::format("the queue pair's GID {} is not that of the VF's port, whose GUID is {}",
+                    gid_text(gid), to_string(*permit.vf_guid)),
+        remedy);
+}
+
+// The guest's end must be at the VF, as the session's end is.
 Result<void> check_stream(SessionPermit const& permit, StreamRequest const& request,
                           ResponderLimits const& limits) {
     VFMGR_CHECK(require_rdma(permit));
-    for (auto const& pair : request.pairs)
-        if (pair.gid != gid_hex(permit.peer_address.gid()))
-            return fail(Problem::forbidden,
-                        fmt::format("the queue pair's GID {} is not that of the VF's address {}",
-                                    pair.gid, to_string(permit.peer_address)),
-                        "test over the VF's own RDMA device");
+    for (auto const& pair : request.pairs) VFMGR_CHECK(require_at_vf(permit, pair));
     auto const bytes = std::uint64_t{request.message_bytes} * request.pairs.size();
     if (bytes <= limits.stream_bytes_max) return {};
     return fail(
@@ -91,7 +106,17 @@ Result<void> check_stream(SessionPermit const& permit, StreamRequest const& requ
 }
 
 Result<Endpoint> open_host_endpoint(SessionPermit const& permit, std::chrono::milliseconds wait) {
-    return open_endpoint({permit.host_address, permit.host_netdev, permit.dscp.value_or(0)}, wait);
+    EndpointOptions options{permit.host_address, permit.host_netdev, permit.dscp.value_or(0)};
+    if (!permit.vf_guid) return open_endpoint(options, wait);
+    if (!permit.host_guid)
+        return fail(Problem::unavailable,
+                    fmt::format("the GUID of {}'s InfiniBand port is unknown", permit.host_netdev),
+                    "load ib_ipoib on the host: the port's GUID is read from its IPoIB interface");
+    options.port_guid = permit.host_guid;
+    if (permit.pkey) options.pkey = table_entry({permit.pkey->key, PkeyMembership::full});
+    // The guest names its LID. With GIDs in each packet, only the VF's port can answer.
+    options.grh = Grh::always;
+    return open_endpoint(options, wait);
 }
 
 HostStream::HostStream(Rdma rdma, StreamRequest request, ResponderLimits const& limits)

@@ -51,6 +51,9 @@ using OpenCmStream = std::function<Result<std::unique_ptr<StreamEnd>>(
 
 // Fails with forbidden if the network has no RDMA.
 [[nodiscard]] Result<void> require_rdma(SessionPermit const& permit);
+// Fails with forbidden if that end of a queue pair is not at the VF: at its address's GID, on
+// InfiniBand at its port's.
+[[nodiscard]] Result<void> require_at_vf(SessionPermit const& permit, QueuePairEnd const& end);
 // Also fails with forbidden if a queue pair is not the VF's, with limit_exceeded if it takes too
 // much memory.
 [[nodiscard]] Result<void> check_stream(SessionPermit const& permit, StreamRequest const& request,

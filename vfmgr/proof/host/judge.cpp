@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "vfmgr/proof/echo.hpp"
+#include "vfmgr/proof/host/judge_partition.hpp"
 #include "vfmgr/proof/measure.hpp"
 #include "vfmgr/rdma/counters.hpp"
 #include "vfmgr/rdma/device.hpp"
@@ -97,7 +98,7 @@ void judge_reachability(Case const& c, TestResult& result) {
                fmt::format("the host's answers to {} did not arrive: the guest's digest of them is "
                            "wrong or missing{}",
                            to_string(c.permit.peer_address), and_refused(facts)),
-               "check that the VF in the VM has the MAC " + to_string(c.permit.vf_mac));
+               "check that the VF in the VM has the " + identity_of(c.permit));
 }
 
 void judge_path_mtu(Case const& c, TestResult& result) {
@@ -125,7 +126,8 @@ void judge_ping(Case const& c, TestResult& result) {
     if (f.pings < f.pings_expected)
         failed(c, result,
                fmt::format("the host received {} of {} RC sends", f.pings, f.pings_expected),
-               "check that no firewall drops UDP port 4791 in the VM");
+               c.permit.vf_guid ? "check LID and subnet manager of both ports: ibv_devinfo -v"
+                                : "check that no firewall drops UDP port 4791 in the VM");
     else if (f.ping_check.mismatches != 0)
         failed(c, result,
                fmt::format("{} of {} bytes of the RC sends differ: {}", f.ping_check.mismatches,
@@ -344,7 +346,8 @@ Verification blank(SessionPermit const& permit) {
     Verification verification;
     verification.run = permit.run;
     verification.attachment = permit.attachment;
-    verification.vf_mac = permit.vf_mac;
+    verification.vf_guid = permit.vf_guid;
+    if (!permit.vf_guid) verification.vf_mac = permit.vf_mac;
     verification.path = permit.path;
     return verification;
 }
@@ -366,6 +369,8 @@ Verification judge(SessionPermit const& permit, SessionFacts const& facts,
         return failed(std::move(verification), "the report does not carry this run's nonce",
                       cheated);
     Case const c{permit, facts, report};
+    if (auto partition = judge_partition(permit, facts, report))
+        verification.tests.push_back(std::move(*partition));
     judge_proofs(c, verification);
     if (permit.rdma != RdmaMode::none) {
         judge_all_figures(c, verification);
@@ -376,10 +381,13 @@ Verification judge(SessionPermit const& permit, SessionFacts const& facts,
     return verification;
 }
 
-Verification judge_error(SessionPermit const& permit, std::string_view guest_error) {
-    return failed(blank(permit),
-                  "the guest could not run the tests: " + printable(guest_error, guest_text_max),
-                  "follow vf-guest's message in the VM, then verify again");
+Verification judge_error(SessionPermit const& permit, GuestReport const& report) {
+    auto detail = "the guest could not run the tests: " + printable(report.error, guest_text_max);
+    auto const missing = missing_partition(permit, report);
+    if (missing) detail += "; " + missing->detail;
+    return failed(
+        blank(permit), std::move(detail),
+        missing ? missing->remedy : "follow vf-guest's message in the VM, then verify again");
 }
 
 Verification judge_refusal(SessionPermit const& permit, Error const& error) {

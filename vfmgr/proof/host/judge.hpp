@@ -37,8 +37,11 @@ struct SessionFacts {
     std::vector<Counter> lost;  // on the host: counters that grew
     PathFacts path;             // what limits the rate
     std::string peer_gid;       // as the queue pair had it
-    std::uint8_t dscp = 0;      // likewise
-    std::string device_error;   // the host's own RDMA failure, in a sentence
+    // Of both ends' queue pairs on InfiniBand; the guest's is its own claim.
+    std::optional<std::uint16_t> host_pkey, guest_pkey;
+    std::vector<std::uint16_t> host_pkeys;  // the table of the host's port
+    std::uint8_t dscp = 0;                  // likewise
+    std::string device_error;               // the host's own RDMA failure, in a sentence
     std::string device_remedy;
 };
 
@@ -46,8 +49,8 @@ struct SessionFacts {
 [[nodiscard]] Verification judge(SessionPermit const& permit, SessionFacts const& facts,
                                  GuestReport const& report);
 
-// A run in which the guest could not start a session.
-[[nodiscard]] Verification judge_error(SessionPermit const& permit, std::string_view guest_error);
+// A run in which the guest could not start a session: its report has the error.
+[[nodiscard]] Verification judge_error(SessionPermit const& permit, GuestReport const& report);
 
 // A run whose session the host could not open.
 [[nodiscard]] Verification judge_refusal(SessionPermit const& permit, Error const& error);

@@ -27,12 +27,7 @@ Result<void> match(SessionPermit const& permit, SessionRequest const& request) {
     if (request.run != permit.run) return refuse("run");
     if (permit.nonce.empty() || request.nonce != permit.nonce) return refuse("nonce");
     if (permit.rdma == RdmaMode::none) return {};
-    auto const expected = gid_hex(permit.peer_address.gid());
-    if (request.guest.gid == expected) return {};
-    return fail(Problem::forbidden,
-                fmt::format("the queue pair's GID {} is not {}, the GID of the VF's address {}",
-                            request.guest.gid, expected, to_string(permit.peer_address)),
-                "test over the VF's own RDMA device");
+    return require_at_vf(permit, request.guest);
 }
 
 TurnLimits session_turns(ResponderLimits const& limits) {

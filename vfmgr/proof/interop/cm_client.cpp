@@ -165,17 +165,13 @@ class CmClient {
         return await_event(RDMA_CM_EVENT_ROUTE_RESOLVED, "rdma_resolve_route");
     }
 
-    // librdmacm finds a device by its node GUID, and several devices may have none.
+    // librdmacm finds a device by its node GUID, and several devices may have none; on InfiniBand
+    // it takes the port below IPoIB's interface with the address.
     Result<void> check_device() const {
-        std::string_view const taken =
-            id_->verbs ? ibv_get_device_name(id_->verbs->device) : "none";
-        if (taken == rdma_.endpoint.device) return {};
-        return fail(
-            Problem::conflict,
-            fmt::format("rdma_resolve_addr took device {}, not {}, which has the VF's address",
-                        taken, rdma_.endpoint.device),
-            "check for two devices with the same node GUID, or none: ibv_devinfo | grep -E "
-            "'hca_id|node_guid'");
+        return check_choice(
+            rdma_.endpoint,
+            {.device = id_->verbs ? ibv_get_device_name(id_->verbs->device) : "none",
+             .gid = id_->route.addr.addr.ibaddr.sgid});
     }
 
     // Sends the memory's location and waits until the server has done its part there.
@@ -236,7 +232,7 @@ struct PingOrder {
 };
 
 std::optional<PingOrder> order_in(std::vector<std::string> const& words) {
-    if (words.size() != 8) return std::nullopt;
+    if (words.size() != 10) return std::nullopt;
     auto const own = IpAddress::parse(words[0]);
     auto const dscp = parse_digits(words[2], {10, 1, 2, dscp_max});
     auto const host = IpAddress::parse(words[3]);
@@ -244,13 +240,17 @@ std::optional<PingOrder> order_in(std::vector<std::string> const& words) {
     auto const bytes = parse_digits(words[5], {10, 1, 7, cm_bytes_max});
     auto const pings = parse_digits(words[6], {10, 1, 7});
     auto const milliseconds = parse_digits(words[7], {10, 1, 7});
-    if (!own || !dscp || !host || !port || !bytes || *bytes == 0 || !pings || !milliseconds)
+    verify::EndpointOptions options;
+    bool const port_read =
+        read_word(words[8], options.port_guid) && read_word(words[9], options.pkey);
+    if (!own || !dscp || !host || !port || !bytes || *bytes == 0 || !pings || !milliseconds ||
+        !port_read)
         return std::nullopt;
-    return PingOrder{{{*own, words[1], static_cast<std::uint8_t>(*dscp)},
-                      *host,
-                      static_cast<std::uint16_t>(*port),
-                      static_cast<std::uint32_t>(*bytes),
-                      *pings},
+    options.address = *own;
+    options.ifname = words[1];
+    options.dscp = static_cast<std::uint8_t>(*dscp);
+    return PingOrder{{std::move(options), *host, static_cast<std::uint16_t>(*port),
+                      static_cast<std::uint32_t>(*bytes), *pings},
                      Steady::now() + std::chrono::milliseconds(*milliseconds)};
 }
 

@@ -2,12 +2,14 @@
 #include "vfmgr/proof/interop/cm_pinger.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <utility>
 
 #include "api/types/json.hpp"
+#include "api/types/text.hpp"
 #include "vfmgr/proof/interop/child.hpp"
 #include "vfmgr/proof/interop/rping.hpp"
 #include "vfmgr/proof/latency.hpp"
@@ -69,6 +71,8 @@ rdma_conn_param parameters_for(verify::QueuePair const& pair) {
 
 namespace {
 
+constexpr char const* no_word_given = "-";
+
 class CmStream final : public verify::StreamEnd {
   public:
     CmStream(std::unique_ptr<RpingProcess> server, std::uint32_t seconds)
@@ -82,6 +86,45 @@ class CmStream final : public verify::StreamEnd {
 };
 
 }  // namespace
+
+std::string word_of(std::optional<Guid> const& guid) {
+    return guid ? to_string(*guid) : no_word_given;
+}
+
+std::string word_of(std::optional<std::uint16_t> const& pkey) {
+    return pkey ? std::to_string(*pkey) : no_word_given;
+}
+
+bool read_word(std::string const& word, std::optional<Guid>& guid) {
+    if (word == no_word_given) return true;
+    auto const read = Guid::parse(word);
+    if (read) guid = *read;
+    return read.has_value();
+}
+
+bool read_word(std::string const& word, std::optional<std::uint16_t>& pkey) {
+    if (word == no_word_given) return true;
+    auto const read = parse_digits(word, {10, 1, 5, 0xffff});
+    if (read) pkey = static_cast<std::uint16_t>(*read);
+    return read.has_value();
+}
+
+Result<void> check_choice(verify::Endpoint const& own, CmChoice const& choice) {
+    if (choice.device != own.device)
+        return fail(
+            Problem::conflict,
+            fmt::format("rdma_resolve_addr took device {}, not {}, which has the VF's address",
+                        choice.device, own.device),
+            "check for two devices with the same node GUID, or none: ibv_devinfo | grep -E "
+            "'hca_id|node_guid'");
+    auto const gid = std::to_array(choice.gid.raw);
+    if (gid == own.gid) return {};
+    return fail(Problem::conflict,
+                fmt::format("rdma_resolve_addr took GID {}, not {}, which is the VF's",
+                            verify::gid_text(gid), verify::gid_text(own.gid)),
+                "check which interface has the VF's address: ip address; on InfiniBand it must be "
+                "IPoIB's on the VF's port");
+}
 
 verify::OpenCmStream cm_streams(std::vector<std::string> program) {
     return
@@ -111,7 +154,8 @@ std::vector<std::string> words_of_ping(verify::CmOptions const& options, Deadlin
     return {to_string(options.own.address),   options.own.ifname,
             std::to_string(options.own.dscp), to_string(options.host),
             std::to_string(options.cm_port),  std::to_string(options.message_bytes),
-            std::to_string(options.pings),    std::to_string(std::max<long>(left.count(), 0))};
+            std::to_string(options.pings),    std::to_string(std::max<long>(left.count(), 0)),
+            word_of(options.own.port_guid),   word_of(options.own.pkey)};
 }
 
 Error no_word(bool in_time) {

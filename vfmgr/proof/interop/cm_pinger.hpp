@@ -5,7 +5,9 @@
 
 #include <rdma/rdma_cma.h>
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vfmgr/proof/host/host_stream.hpp"
@@ -31,6 +33,21 @@ using CmId = Handle<rdma_cm_id, rdma_destroy_id>;
 [[nodiscard]] Result<void> make_ready(CmId const& id, verify::QueuePair& pair);
 // One read at a time in each direction, and the maximum of retries.
 [[nodiscard]] rdma_conn_param parameters_for(verify::QueuePair const& pair);
+
+// What RDMA CM chose for an address: on InfiniBand the port below IPoIB's interface.
+struct CmChoice {
+    std::string_view device;
+    ibv_gid gid{};
+};
+// Fails with conflict unless that is the VF's device and GID.
+[[nodiscard]] Result<void> check_choice(verify::Endpoint const& own, CmChoice const& choice);
+
+// Words of a child's command line for what only InfiniBand has; "-": absent.
+[[nodiscard]] std::string word_of(std::optional<Guid> const& guid);
+[[nodiscard]] std::string word_of(std::optional<std::uint16_t> const& pkey);
+// Returns whether it is such a word.
+[[nodiscard]] bool read_word(std::string const& word, std::optional<Guid>& guid);
+[[nodiscard]] bool read_word(std::string const& word, std::optional<std::uint16_t>& pkey);
 
 // The host's end of cm_ping: rping's server in a process of its own, on a port that RDMA CM
 // chooses, to avoid conflicts with other programs and with interop clients on the same interface.

@@ -272,7 +272,13 @@ class CmServer {
     void connect_requested(rdma_cm_event const& event) {
         CmId id(event.id);
         forget_ended();
-        if (peer_of(*id) != terms_.permit.peer_address || conversations_.size() >= tests_max) {
+        // The request names the address; on InfiniBand the GID, which the port itself put there,
+        // shows whose it is.
+        auto const& vf = terms_.permit.vf_guid;
+        bool const is_vf =
+            peer_of(*id) == terms_.permit.peer_address &&
+            (!vf || verify::guid_of(std::to_array(id->route.addr.addr.ibaddr.dgid.raw)) == *vf);
+        if (!is_vf || conversations_.size() >= tests_max) {
             rdma_reject(id.get(), nullptr, 0);
             ++refused_;
             return;
@@ -302,13 +308,18 @@ class CmServer {
 };
 
 std::optional<Terms> terms_in(std::vector<std::string> const& words) {
-    if (words.size() != 5) return std::nullopt;
+    if (words.size() != 8) return std::nullopt;
     auto const peer = IpAddress::parse(words[0]);
     auto const host = IpAddress::parse(words[1]);
     auto const port = parse_digits(words[3], {10, 1, 5, 65535});
     auto const seconds = parse_digits(words[4], {10, 1, 5});
-    if (!peer || !host || !port || !seconds) return std::nullopt;
     Terms terms;
+    std::optional<std::uint16_t> pkey;
+    bool const ports_read = read_word(words[5], terms.permit.vf_guid) &&
+                            read_word(words[6], terms.permit.host_guid) &&
+                            read_word(words[7], pkey);
+    if (!peer || !host || !port || !seconds || !ports_read) return std::nullopt;
+    if (pkey) terms.permit.pkey = Pkey{*pkey};
     terms.permit.peer_address = *peer;
     terms.permit.host_address = *host;
     terms.permit.host_netdev = words[2];

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "api/types/text.hpp"
+#include "vfmgr/proof/interop/cm_pinger.hpp"
 
 namespace vfmgr::interop {
 namespace {
@@ -13,8 +14,14 @@ constexpr std::chrono::seconds start_time{10}, last_word_time{1};
 
 std::vector<std::string> words_of(Terms const& terms) {
     auto const& permit = terms.permit;
-    return {to_string(permit.peer_address), to_string(permit.host_address), permit.host_netdev,
-            std::to_string(terms.cm_port), std::to_string(seconds_left(terms.until))};
+    return {to_string(permit.peer_address),
+            to_string(permit.host_address),
+            permit.host_netdev,
+            std::to_string(terms.cm_port),
+            std::to_string(seconds_left(terms.until)),
+            word_of(permit.vf_guid),
+            word_of(permit.host_guid),
+            word_of(permit.pkey ? std::optional(permit.pkey->key) : std::nullopt)};
 }
 
 }  // namespace

@@ -37,10 +37,10 @@ Result<void> resolve(verify::SessionPermit const& permit) {
                  {errno_cause("sendto", errno)}});
 }
 
-Result<MacAddress> resolve(verify::SessionPermit const& permit, int ifindex, NlSocket& socket) {
+Result<Neighbour> resolve(verify::SessionPermit const& permit, int ifindex, NlSocket& socket) {
     VFMGR_TRY(auto monitor, EventMonitor::open());
     VFMGR_CHECK(resolve(permit));
-    std::optional<MacAddress> found;
+    std::optional<Neighbour> found;
     VFMGR_CHECK(wait_until(monitor, Steady::now() + resolve_time, [&]() -> Result<bool> {
         VFMGR_TRY(auto const neighbours, list_neighbours(socket, Steady::now() + answer_of_kernel));
         found = resolved(permit.peer_address, ifindex, neighbours);
@@ -51,6 +51,10 @@ Result<MacAddress> resolve(verify::SessionPermit const& permit, int ifindex, NlS
                 fmt::format("no machine answers for {} on {}", to_string(permit.peer_address),
                             permit.host_netdev),
                 "check that the VF is up, and VLAN, cable and switch between the two hosts");
+}
+
+bool is_vf(Neighbour const& found, verify::SessionPermit const& permit) {
+    return permit.vf_guid ? found.port_guid == permit.vf_guid : found.mac == permit.vf_mac;
 }
 
 }  // namespace
@@ -64,37 +68,43 @@ bool on_link(IpAddress const& address, int ifindex, std::vector<IpRoute> const& 
     return best && !best->gateway;
 }
 
-std::optional<MacAddress> resolved(IpAddress const& address, int ifindex,
-                                   std::vector<Neighbour> const& neighbours) {
+std::optional<Neighbour> resolved(IpAddress const& address, int ifindex,
+                                  std::vector<Neighbour> const& neighbours) {
     auto const entry = std::ranges::find_if(neighbours, [&](Neighbour const& each) {
         return each.ifindex == ifindex && each.address == address;
     });
     constexpr unsigned unknown = NUD_INCOMPLETE | NUD_FAILED;
     if (entry == neighbours.end() || (entry->state & unknown) != 0) return std::nullopt;
-    return entry->mac;
+    if (!entry->mac && !entry->port_guid) return std::nullopt;
+    return *entry;
 }
 
 Result<void> check_neighbour(verify::SessionPermit const& permit) {
-    if (permit.vf_mac == MacAddress{}) return {};
+    if (permit.vf_mac == MacAddress{} && !permit.vf_guid) return {};
     auto const deadline = Steady::now() + answer_of_kernel;
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
     VFMGR_TRY(auto const netdev, get_netdev(socket, permit.host_netdev, deadline));
     VFMGR_TRY(auto const routes, list_routes(socket, deadline));
     if (!on_link(permit.peer_address, netdev.ifindex, routes)) return {};
-    VFMGR_TRY(auto mac, resolve(permit, netdev.ifindex, socket));
-    if (mac != permit.vf_mac) {
+    VFMGR_TRY(auto found, resolve(permit, netdev.ifindex, socket));
+    if (!is_vf(found, permit)) {
         // The entry may date from a VM that had the address before: resolve it again.
         VFMGR_CHECK(remove_neighbour(socket, permit.peer_address, netdev.ifindex,
                                      Steady::now() + answer_of_kernel));
-        VFMGR_TRY(mac, resolve(permit, netdev.ifindex, socket));
+        VFMGR_TRY(found, resolve(permit, netdev.ifindex, socket));
     }
-    if (mac == permit.vf_mac) return {};
+    if (is_vf(found, permit)) return {};
+    auto other = permit;
+    other.vf_mac = found.mac.value_or(MacAddress{});
+    other.vf_guid = found.port_guid;
     return fail(
         Problem::conflict,
-        fmt::format("on {}, {} is at MAC {}, but the VF has {}", permit.host_netdev,
-                    to_string(permit.peer_address), to_string(mac), to_string(permit.vf_mac)),
-        "find the machine with the other MAC and remove the address from it, or attach the VF with "
-        "another address");
+        fmt::format("on {}, {} is at {}, but the VF has {}", permit.host_netdev,
+                    to_string(permit.peer_address), verify::identity_of(other),
+                    permit.vf_guid ? to_string(*permit.vf_guid) : to_string(permit.vf_mac)),
+        fmt::format("find the machine with the other {} and remove the address from it, or attach "
+                    "the VF with another address",
+                    permit.vf_guid ? "port GUID" : "MAC"));
 }
 
 namespace {
@@ -146,8 +156,9 @@ Result<IpAddress> address_towards(IpAddress const& peer) {
 }
 
 Result<std::string> find_rdma_device(LocalEnd const& end) {
-    auto endpoint =
-        verify::open_endpoint({end.address.address, end.netdev.name}, verify::endpoint_wait);
+    verify::EndpointOptions options{end.address.address, end.netdev.name};
+    options.port_guid = end.netdev.port_guid;
+    auto endpoint = verify::open_endpoint(options, verify::endpoint_wait);
     if (endpoint) return endpoint->device;
     auto error = std::move(endpoint).error();
     error.remedy = fmt::format(

@@ -12,16 +12,16 @@
 
 namespace vfmgr::serve {
 
-// For verify::Responder::start(). Succeeds where it can't check: the permit has no MAC, or the
-// address is behind a router.
+// For verify::Responder::start(). Succeeds where it can't check: the permit has no MAC or GUID, or
+// the address is behind a router.
 [[nodiscard]] Result<void> check_neighbour(verify::SessionPermit const& permit);
 
 // Whether the longest matching route over the netdev exists and has no gateway. Pure.
 [[nodiscard]] bool on_link(IpAddress const& address, int ifindex,
                            std::vector<IpRoute> const& routes);
-// The MAC that the kernel sends to; nullopt while it is unresolved. Pure.
-[[nodiscard]] std::optional<MacAddress> resolved(IpAddress const& address, int ifindex,
-                                                 std::vector<Neighbour> const& neighbours);
+// What the kernel sends to; nullopt while it is unresolved. Pure.
+[[nodiscard]] std::optional<Neighbour> resolved(IpAddress const& address, int ifindex,
+                                                std::vector<Neighbour> const& neighbours);
 
 // This machine's end of a test with another host: the netdev that has an address, and its RDMA
 // device. Queries the kernel; any thread.

@@ -59,7 +59,12 @@ std::string client_name(http::Peer const& peer) {
 }
 
 verify::SessionPermit permit_of(RemotePermit const& remote, Served const& served) {
-    return {remote, remote.vf_mac.value_or(MacAddress{}), served.info.address, served.ifname, {}};
+    return {remote,
+            remote.vf_mac.value_or(MacAddress{}),
+            served.info.address,
+            served.ifname,
+            served.port_guid,
+            {}};
 }
 
 }  // namespace
@@ -176,6 +181,7 @@ Result<Served> find_served(IpAddress const& address, std::uint16_t echo_port) {
     VFMGR_TRY(auto const rdma_device, find_rdma_device(end));
     Served served;
     served.ifname = end.netdev.name;
+    served.port_guid = end.netdev.port_guid;
     served.info = {VFMGR_VERSION, address, echo_port, end.netdev.mac, end.netdev.mtu, rdma_device};
     return served;
 }

@@ -34,6 +34,7 @@ struct Served {
     std::string ifname;  // the netdev that has info.address
     HostPort listen;
     Credentials credentials;
+    std::optional<Guid> port_guid{};  // its InfiniBand port's
 };
 
 // A responder for other hosts (api/openapi-responder.yaml): clients with the token may open

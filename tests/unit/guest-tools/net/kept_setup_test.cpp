@@ -21,6 +21,7 @@ using testing::IsEmpty;
 class Kept : public testing::Test {
   protected:
     static constexpr char const* networkd_name = "etc/systemd/network/05-vf-guest-3f9c2b1d.network";
+    static constexpr char const* udev_name = "etc/udev/rules.d/70-vf-guest-3f9c2b1d.rules";
     static constexpr char const* manager_name =
         "etc/NetworkManager/system-connections/vf-guest-3f9c2b1d.nmconnection";
 
@@ -132,6 +133,27 @@ TEST_F(Kept, GoesWithTheAttachment) {
     EXPECT_FALSE(is_there(manager_name));
     EXPECT_TRUE(is_there("etc/systemd/network/05-vf-guest-77777777.network"));
     EXPECT_THAT(taken_commands(), ElementsAre("networkctl reload ", "nmcli connection reload "));
+}
+
+TEST_F(Kept, OnInfiniBandUdevMarksThePortBeforeNetworkdLooksForIt) {
+    runs("udev/control");
+    runs("systemd/netif/state");
+    ASSERT_TRUE(kept_.keep(attached_vf()));
+    EXPECT_FALSE(is_there(udev_name));
+    taken_commands();
+    auto attachment = attached_vf();
+    attachment.mac.reset();
+    attachment.guid = Guid{0x0202'c9ff'fe11'0002};
+    ASSERT_TRUE(kept_.keep(attachment));
+    EXPECT_EQ(text(udev_name), udev_text(attachment));
+    EXPECT_EQ(text(networkd_name), networkd_text(attachment));
+    EXPECT_THAT(taken_commands(),
+                ElementsAre("udevadm control --reload ",
+                            "udevadm trigger --settle --action=change --subsystem-match=net ",
+                            "networkctl reload "));
+    ASSERT_TRUE(kept_.keep_only({}));
+    EXPECT_FALSE(is_there(udev_name));
+    EXPECT_THAT(taken_commands(), ElementsAre("udevadm control --reload ", "networkctl reload "));
 }
 
 TEST_F(Kept, SomebodyElsesFileStays) {

@@ -76,6 +76,29 @@ method=disabled
 )");
 }
 
+// IPoIB's address begins with what changes at each boot: only the GUID at its end is the VF's.
+TEST(NetworkFiles, OfAnInfiniBandVfNameItsGuid) {
+    auto attachment = attached_vf();
+    attachment.mac.reset();
+    attachment.guid = Guid{0x0202'c9ff'fe11'0002};
+    EXPECT_EQ(udev_text(attachment),
+              "# Written by vf-guest for attachment 3f9c2b1d; it is removed with it.\n"
+              "SUBSYSTEM==\"net\", ACTION!=\"remove\", ATTR{type}==\"32\", "
+              "ATTR{address}==\"*:02:02:c9:ff:fe:11:00:02\", TEST!=\"parent\", "
+              "ENV{VF_GUEST_ATTACHMENT}=\"3f9c2b1d\"\n");
+    EXPECT_THAT(networkd_text(attachment),
+                HasSubstr("[Match]\nType=infiniband\nProperty=VF_GUEST_ATTACHMENT=3f9c2b1d\n\n"));
+    auto const manager = network_manager_text(attachment);
+    EXPECT_THAT(manager, HasSubstr("\ntype=infiniband\n"));
+    EXPECT_THAT(manager, HasSubstr("[infiniband]\n"
+                                   "mac-address=80:00:00:00:fe:80:00:00:00:00:00:00:"
+                                   "02:02:c9:ff:fe:11:00:02\nmtu=9000\n"
+                                   "transport-mode=datagram\n"));
+    for (auto const& text : {networkd_text(attachment), manager})
+        EXPECT_THAT(text, Not(testing::AnyOf(HasSubstr("MACAddress"), HasSubstr("ethernet"))));
+    EXPECT_EQ(udev_text(attached_vf()), "");
+}
+
 TEST(NetworkFiles, ForIPv6) {
     auto attachment = attached_vf();
     attachment.address = IpAddress::parse("2001:db8::11").value();

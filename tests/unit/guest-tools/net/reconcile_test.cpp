@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "guest-tools/net/find_vf.hpp"
+#include "guest-tools/net/ib_port.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
 namespace vfmgr::guest {
@@ -64,10 +65,65 @@ TEST(FindVf, TakesThePciFunctionNotWhatSharesItsMac) {
     auto other = netdev(5, "eth9");
     other.mac = MacAddress::parse("52:54:00:11:22:34").value();
     std::vector<Netdev> netdevs{bond, standby, ipoib, other};
-    EXPECT_EQ(find_vf(netdevs, vf_mac), nullptr);
+    EXPECT_EQ(find_vf(netdevs, requested()), nullptr);
     netdevs.push_back(netdev(6, "eth1"));
-    ASSERT_NE(find_vf(netdevs, vf_mac), nullptr);
-    EXPECT_EQ(find_vf(netdevs, vf_mac)->name, "eth1");
+    ASSERT_NE(find_vf(netdevs, requested()), nullptr);
+    EXPECT_EQ(find_vf(netdevs, requested())->name, "eth1");
+}
+
+constexpr Guid vf_guid{0x0202'c9ff'fe11'0002};
+
+Netdev ipoib(int ifindex, std::string name) {
+    auto made = netdev(ifindex, std::move(name));
+    made.hardware_type = 32;
+    made.mac.reset();
+    made.port_guid = vf_guid;
+    made.kind = "ipoib";
+    made.pkey = 0xffff;
+    return made;
+}
+
+GuestAttachment requested_on_infiniband() {
+    auto expected = requested();
+    expected.mac.reset();
+    expected.guid = vf_guid;
+    return expected;
+}
+
+TEST(FindVf, TakesThePortWithTheGuidNotWhatWasMadeOnIt) {
+    auto of_a_partition = ipoib(2, "ib0.8001");
+    of_a_partition.parent_ifindex = 6;
+    auto other = ipoib(3, "ib1");
+    other.port_guid = Guid{0x0202'c9ff'fe11'0003};
+    auto bond = ipoib(4, "bond0");
+    bond.kind = "bond";
+    bond.parent_device = "none";
+    auto ethernet = netdev(5, "eth1");
+    ethernet.mac.reset();  // as the attachment has none
+    std::vector<Netdev> netdevs{of_a_partition, other, bond, ethernet};
+    EXPECT_EQ(find_vf(netdevs, requested_on_infiniband()), nullptr);
+    netdevs.push_back(ipoib(6, "ib0"));
+    ASSERT_NE(find_vf(netdevs, requested_on_infiniband()), nullptr);
+    EXPECT_EQ(find_vf(netdevs, requested_on_infiniband())->name, "ib0");
+    EXPECT_EQ(find_vf({ipoib(6, "ib0")}, requested()), nullptr);
+}
+
+TEST(Compare, OnInfiniBandByTheGuid) {
+    auto const expected = requested_on_infiniband();
+    auto configured = had();
+    configured.mac.reset();
+    configured.guid = vf_guid;
+    EXPECT_THAT(compare({expected}, {configured}, {ipoib(3, "eth1")}).ready, ElementsAre(expected));
+    configured.guid = Guid{0x0202'c9ff'fe11'0003};
+    EXPECT_THAT(compare({expected}, {configured}, {ipoib(3, "eth1")}).ready, IsEmpty());
+}
+
+TEST(MissingVf, IsNamedByWhatItWasSearchedFor) {
+    EXPECT_THAT(no_netdev(requested()).detail,
+                testing::StartsWith("this VM has no netdev with MAC 52:54:00:11:22:33"));
+    EXPECT_THAT(no_netdev(requested_on_infiniband()).detail,
+                testing::StartsWith("this VM has no netdev with port GUID "
+                                    "02:02:c9:ff:fe:11:00:02"));
 }
 
 TEST(Compare, ANewVfIsConfigured) {
@@ -185,6 +241,21 @@ TEST(Sysfs, AnRdmaPartIsAwaited) {
     EXPECT_FALSE(expects_rdma_device(folder.path(), "eth1"));
     EXPECT_TRUE(expects_rdma_device(folder.path(), "eth2"));
     EXPECT_FALSE(expects_rdma_device(folder.path(), "eth3"));
+}
+
+TEST(Sysfs, APortIsFoundByItsGuidWithItsPkeys) {
+    test::TemporaryFolder const folder;
+    fs::path const ports = folder.file("class/infiniband/mlx5_1/ports");
+    put(folder.file("class/infiniband/mlx5_0/ports/1/gids/0"),
+        "fe80:0000:0000:0000:0202:c9ff:fe11:0001\n");
+    put(ports / "1/gids/0", "fe80:0000:0000:0000:0202:c9ff:fe11:0002\n");
+    for (auto const& [index, pkey] : {std::pair("0", "0xffff"), std::pair("1", "0x0000"),
+                                      std::pair("2", "0x8001"), std::pair("3", "0x0000")})
+        put(ports / "1/pkeys" / index, std::string(pkey) + "\n");
+    EXPECT_EQ(find_ib_port(folder.path(), vf_guid), (IbPort{"mlx5_1", "0xffff 0x8001"}));
+    EXPECT_EQ(find_ib_port(folder.path(), Guid{0x0202'c9ff'fe11'0003}), std::nullopt);
+    EXPECT_EQ(port_facts(folder.path(), requested_on_infiniband()).at("pkeys"), "0xffff 0x8001");
+    EXPECT_THAT(port_facts(folder.path(), requested()), IsEmpty());
 }
 
 TEST(Modules, ALoadedOneIsEnoughAMissingOneIsNamed) {

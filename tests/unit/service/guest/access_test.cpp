@@ -158,6 +158,31 @@ TEST(GuestAccess, ARunOfThisHostNamesThisHost) {
     EXPECT_TRUE(access_of("u1", with_run({}, {})).permits.empty()) << "no interface";
 }
 
+TEST(GuestAccess, OnInfiniBandTheVfIsKnownByItsPortsGuid) {
+    auto now = with_run({}, {interface_of_train()});
+    auto desired = std::make_shared<DesiredState>(*now.desired);
+    auto& network = desired->networks["train"].network;
+    network.pkey = Pkey{1, PkeyMembership::limited};
+    auto& settings = desired->attachments["a1"].settings;
+    settings.mac.reset();
+    settings.port_guid = Guid{0x0202'c9ff'fe11'0002};
+    now.desired = desired;
+    auto host = std::make_shared<HostView>(*now.host);
+    host->kernel.pfs[pf].info.port_guid = Guid{0x0002'c9ff'fe11'0001};
+    now.host = host;
+    auto const access = access_of("u1", now);
+    auto const& configured = access.attachments.at(0);
+    EXPECT_FALSE(configured.mac);
+    EXPECT_EQ(configured.guid, settings.port_guid);
+    EXPECT_EQ(configured.pkey, network.pkey);
+    auto const& permit = access.permits.at(0);
+    EXPECT_EQ(permit.vf_mac, MacAddress{});
+    EXPECT_EQ(permit.vf_guid, settings.port_guid);
+    EXPECT_EQ(permit.host_guid, (Guid{0x0002'c9ff'fe11'0001}));
+    EXPECT_EQ(permit.pkey, network.pkey);
+    EXPECT_TRUE(access.interop.empty());
+}
+
 TEST(GuestAccess, ARunOfAnotherHostNamesThatHost) {
     auto const access = access_of("u1", with_run(second_machine(), {}));
     auto const& attachment = access.attachments.at(0);

@@ -70,6 +70,25 @@ TEST(CheckPeer, TheRouteMustBeTheInterfaces) {
     EXPECT_EQ(kernel.refusal(), "there is no host route to 192.168.100.10 on enp1s0.100");
 }
 
+// IPoIB's neighbours are learnt: none is needed, but a learnt one must be the VF's port.
+TEST(CheckPeer, OnInfiniBandALearntNeighbourIsTheVfsPort) {
+    Kernel kernel;
+    kernel.permit.vf_mac = {};
+    kernel.permit.vf_guid = Guid{0x0202'c9ff'fe11'0002};
+    kernel.permit.host_netdev = "ib0";
+    kernel.routes.clear();
+    kernel.neighbours[0] = {7, kernel.permit.peer_address, {}, 2, kernel.permit.vf_guid};
+    EXPECT_EQ(kernel.refusal(), "");
+    kernel.neighbours[0].port_guid = Guid{0x0202'c9ff'fe11'0003};
+    EXPECT_EQ(kernel.refusal(),
+              "on ib0, 192.168.100.10 is at port GUID 02:02:c9:ff:fe:11:00:03, but the VF has "
+              "02:02:c9:ff:fe:11:00:02");
+    kernel.neighbours[0].ifindex = 8;
+    EXPECT_EQ(kernel.refusal(), "");
+    kernel.neighbours.clear();
+    EXPECT_EQ(kernel.refusal(), "");
+}
+
 TEST(RateLimiter, FillsWithTime) {
     RateLimiter<std::uint32_t> limiter({.burst = 2, .per_second = 1});
     Deadline const start{};

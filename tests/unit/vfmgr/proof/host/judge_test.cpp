@@ -370,7 +370,9 @@ TEST(Judge, ANetworkWithoutRdmaProvesNoRdma) {
 
 TEST(Judge, AGuestThatCantStartFailsWithItsReason) {
     auto const run = honest();
-    auto const verification = judge_error(run.permit, "no RDMA device on eth1\n");
+    GuestReport report;
+    report.error = "no RDMA device on eth1\n";
+    auto const verification = judge_error(run.permit, report);
     EXPECT_EQ(verification.verdict, Verdict::fail);
     EXPECT_EQ(verification.detail, "the guest could not run the tests: no RDMA device on eth1?");
     EXPECT_NE(verification.remedy, "");

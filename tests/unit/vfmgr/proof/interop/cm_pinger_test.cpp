@@ -27,7 +27,35 @@ TEST(CmPinger, TheChildIsToldWhatToDoAndTellsHowItWent) {
     EXPECT_EQ(result.verdict, Verdict::pass) << result.detail;
     EXPECT_EQ(result.figures.at("sent"), 10);
     EXPECT_THAT(result.detail,
-                MatchesRegex("192.168.100.10 enp7s0 26 192.168.100.3 45671 64 10 [0-9]+"));
+                MatchesRegex("192.168.100.10 enp7s0 26 192.168.100.3 45671 64 10 [0-9]+ - -"));
+}
+
+TEST(CmPinger, OnInfiniBandTheChildIsToldPortAndPartition) {
+    verify::CmOptions options{{IpAddress::parse("192.168.100.10").value(), "ib0"}};
+    options.own.port_guid = Guid{0x0202'c9ff'fe11'0002};
+    options.own.pkey = 0x8001;
+    auto const script = R"(printf '{"name": "cm_ping", "verdict": "pass", "by": "guest",
+        "figures": {}, "detail": "%s"}' "$*" >&0)";
+    auto const made =
+        cm_pinger({"/bin/sh", "-c", script})(options, Steady::now() + std::chrono::seconds(60));
+    EXPECT_THAT(made.result.detail, MatchesRegex(".* 02:02:c9:ff:fe:11:00:02 32769"));
+}
+
+// librdmacm may take another device of the same node GUID, or another port's IPoIB.
+TEST(CmPinger, OnlyTheVfsOwnDeviceAndGidWillDo) {
+    verify::Endpoint own;
+    own.device = "mlx5_3";
+    own.gid = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 2, 2, 0xc9, 0xff, 0xfe, 0x11, 0, 2};
+    CmChoice choice{"mlx5_3"};
+    std::ranges::copy(own.gid, choice.gid.raw);
+    EXPECT_TRUE(check_choice(own, choice));
+    choice.gid.raw[15] = 3;
+    EXPECT_EQ(check_choice(own, choice).error().detail,
+              "rdma_resolve_addr took GID fe80:0000:0000:0000:0202:c9ff:fe11:0003, not "
+              "fe80:0000:0000:0000:0202:c9ff:fe11:0002, which is the VF's");
+    choice.device = "mlx5_4";
+    EXPECT_EQ(check_choice(own, choice).error().detail,
+              "rdma_resolve_addr took device mlx5_4, not mlx5_3, which has the VF's address");
 }
 
 TEST(CmPinger, AChildThatSaysNothingFails) {
@@ -48,8 +76,9 @@ TEST(CmPinger, AProgramThatIsNotThereFails) {
 }
 
 TEST(CmPinger, TheChildRefusesOtherWords) {
-    std::vector<std::string> const good{"192.168.100.10", "enp7s0", "26", "192.168.100.3",
-                                        "45671",          "64",     "10", "1000"};
+    std::vector<std::string> const good{
+        "192.168.100.10", "enp7s0", "26",   "192.168.100.3", "45671", "64", "10",
+        "1000",           "-",      "32769"};
     for (std::size_t i = 0; i < good.size(); ++i) {
         if (i == 1) continue;  // any name
         auto bad = good;

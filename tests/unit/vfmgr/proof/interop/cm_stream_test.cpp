@@ -30,9 +30,8 @@ TEST(CmStream, OffersThePortAndCountsThePings) {
 // For this guest only, on any port, for the duration of a stream.
 TEST(CmStream, TheChildIsToldForWhom) {
     auto const stream = open(
-        "test \"$0 $*\" = '192.168.100.10 192.168.100.3 interface 0 60' && printf 'ready 45671' "
-        ">&0; "
-        "read unused");
+        "test \"$0 $*\" = '192.168.100.10 192.168.100.3 interface 0 60 - - -' && "
+        "printf 'ready 45671' >&0; read unused");
     EXPECT_TRUE(stream) << stream.error().detail;
 }
 

@@ -64,8 +64,15 @@ TEST(RpingProcess, IsKilledWhenItDoesNotEnd) {
 }
 
 TEST(RpingProcess, TheChildRefusesOtherWords) {
-    EXPECT_EQ(serve_rping({"192.168.100.10", "192.168.100.3", "interface", "7174"}), 2);
-    EXPECT_EQ(serve_rping({"nobody", "192.168.100.3", "interface", "7174", "60"}), 2);
+    std::vector<std::string> const good{
+        "192.168.100.10", "192.168.100.3", "interface", "7174", "60", "-", "-", "-"};
+    for (std::size_t i = 0; i < good.size(); ++i) {
+        if (i == 2) continue;  // any name
+        auto bad = good;
+        bad[i] = "x";
+        EXPECT_EQ(serve_rping(bad), 2) << i;
+    }
+    EXPECT_EQ(serve_rping({good.begin(), good.end() - 1}), 2);
 }
 
 }  // namespace

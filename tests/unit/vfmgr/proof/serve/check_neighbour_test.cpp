@@ -34,11 +34,11 @@ TEST(OnLink, TheLongestPrefixOfTheNetdevDecides) {
 }
 
 TEST(ResolvedNeighbour, OnlyWhatTheKernelSendsTo) {
-    EXPECT_EQ(resolved(peer, 2, {}), std::nullopt);
-    EXPECT_EQ(resolved(peer, 2, {{2, peer, vf_mac, NUD_STALE}}), vf_mac);
-    EXPECT_EQ(resolved(peer, 2, {{3, peer, vf_mac, NUD_REACHABLE}}), std::nullopt);
-    EXPECT_EQ(resolved(peer, 2, {{2, peer, std::nullopt, NUD_INCOMPLETE}}), std::nullopt);
-    EXPECT_EQ(resolved(peer, 2, {{2, peer, vf_mac, NUD_FAILED}}), std::nullopt);
+    EXPECT_FALSE(resolved(peer, 2, {}));
+    EXPECT_EQ(resolved(peer, 2, {{2, peer, vf_mac, NUD_STALE}})->mac, vf_mac);
+    EXPECT_FALSE(resolved(peer, 2, {{3, peer, vf_mac, NUD_REACHABLE}}));
+    EXPECT_FALSE(resolved(peer, 2, {{2, peer, std::nullopt, NUD_INCOMPLETE}}));
+    EXPECT_FALSE(resolved(peer, 2, {{2, peer, vf_mac, NUD_FAILED}}));
 }
 
 // "near0" with an address of this machine; the VF's machine is at the far end.

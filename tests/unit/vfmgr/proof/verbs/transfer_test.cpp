@@ -205,7 +205,7 @@ TEST_F(Transfers, GoToTheVfsGidOnly) {
     };
     auto const result = run();
     EXPECT_EQ(result.verdict, Verdict::fail);
-    EXPECT_THAT(result.detail, HasSubstr("is not that of the VF's address 10.0.0.2"));
+    EXPECT_THAT(result.detail, HasSubstr("the GID of the VF's address 10.0.0.2"));
 }
 
 }  // namespace
