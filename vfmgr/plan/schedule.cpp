@@ -34,14 +34,13 @@ std::optional<DueVerification> next_verification(DesiredState const& desired,
     return first;
 }
 
-// The VM finds its VF by the MAC, which an InfiniBand VF does not have.
+// The host's address in a network is on IPoIB, and that has the port's GUID.
 std::optional<Hindrance> verification_hindrance(PfInfo const& pf) {
-    if (pf.link_layer != LinkLayer::infiniband) return std::nullopt;
-    return Hindrance{
-        fmt::format("{} ({}) is an InfiniBand PF, and RDMA over its VFs can't be verified from a "
-                    "VM yet",
-                    pf.ifname, to_string(pf.pci)),
-        "attach without verification: verify none, no verify_every_seconds"};
+    if (pf.link_layer != LinkLayer::infiniband || pf.port_guid) return std::nullopt;
+    return Hindrance{fmt::format("{} is an InfiniBand PF without an IPoIB interface, so the host "
+                                 "can't answer a VM over it",
+                                 display_name(pf)),
+                     "load IPoIB on the host: modprobe ib_ipoib"};
 }
 
 std::optional<Hindrance> verification_hindrance(HostView const& host,

@@ -51,9 +51,10 @@ TEST(PlanDevice, AnInfinibandVfGetsGuidsOfItsOwn) {
     EXPECT_NE(ib.attach()->attachment.settings.port_guid, guid) << "somebody has it";
 }
 
-// vf-guest finds its VF by the MAC: waiting for the VM would be in vain, and blame it.
-TEST(PlanDevice, AnInfinibandVfIsAttachedWithoutVerificationOnly) {
-    Infiniband const ib;
+// Without IPoIB the host has no address in the network: waiting for the VM would be in vain, and
+// blame it.
+TEST(PlanDevice, AnInfinibandVfIsVerifiedWhereTheHostHasIpoib) {
+    Infiniband ib;
     auto spec = ask();
     spec.network = "plain";
     spec.verify_every_seconds = 60;
@@ -61,8 +62,11 @@ TEST(PlanDevice, AnInfinibandVfIsAttachedWithoutVerificationOnly) {
         auto const refused = plan(ib.view, desired(), spec);
         ASSERT_FALSE(refused);
         EXPECT_EQ(refused.error().problem, Problem::unsupported);
-        EXPECT_THAT(refused.error().detail, testing::HasSubstr("is an InfiniBand PF"));
-        EXPECT_THAT(refused.error().remedy, testing::HasSubstr("verify none"));
+        EXPECT_EQ(
+            refused.error().detail,
+            "enp1s0 is an InfiniBand PF without an IPoIB interface, so the host can't answer a "
+            "VM over it");
+        EXPECT_EQ(refused.error().remedy, "load IPoIB on the host: modprobe ib_ipoib");
     };
     refuse();
     spec.verify_every_seconds = 0;
@@ -72,6 +76,13 @@ TEST(PlanDevice, AnInfinibandVfIsAttachedWithoutVerificationOnly) {
     }
     spec.verify = VerifyMode::none;
     EXPECT_TRUE(plan(ib.view, desired(), spec));
+    ib.view.kernel.pfs[pf_address].info.port_guid = Guid{0x0002'c9ff'fe11'0001};
+    ib.view.kernel.pfs[pf_address].info.rdma_device = "mlx5_0";
+    for (auto const mode : {VerifyMode::background, VerifyMode::required}) {
+        spec.verify = mode;
+        auto const planned = plan(ib.view, desired(), spec);
+        EXPECT_TRUE(planned) << planned.error().detail;
+    }
 }
 
 TEST(PlanDevice, AGuidThatIsGivenIsTheOtherOnesToo) {
