@@ -5,6 +5,7 @@
 #include "service/guest/identity.hpp"
 #include "service/log.hpp"
 #include "vfmgr/checks/host/topology_for_vm.hpp"
+#include "vfmgr/machine/places.hpp"
 
 namespace vfmgr {
 namespace {
@@ -44,7 +45,9 @@ guestd::FrontHooks guest_answers(Answering const& answering) {
         auto const host = answering.engine.snapshot().host;
         auto const* const info = find_vm(*host, vm.uuid);
         if (!info) return HostTopology{};
-        auto const facts = checks::collect_places({}, info->live);
+        std::vector<PciAddress> functions;
+        for (auto const& hostdev : info->live) functions.push_back(hostdev.pci);
+        auto const facts = checks::collect_places({}, functions);
         return checks::topology_for_vm(checks::read_machine(facts), info->live);
     };
     hooks.start_run = [answering](VmIdentity const& vm, RunTicket const& ticket) -> Result<void> {

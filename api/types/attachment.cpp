@@ -28,6 +28,7 @@ void fields(F& f, V& spec) {
     f.maybe("guest_address", spec.guest_address);
     f.maybe("add_ports", spec.add_ports);
     f.maybe("add_vsock", spec.add_vsock);
+    f.maybe("near", spec.near);
 }
 
 template <class F, Of<Candidate> V>
@@ -35,6 +36,13 @@ void fields(F& f, V& candidate) {
     f.value("pf", candidate.pf);
     f.value("chosen", candidate.chosen);
     f.value("reason", candidate.reason);
+    f.maybe("distance", candidate.distance);
+}
+
+template <class F, Of<NearGpu> V>
+void fields(F& f, V& near) {
+    f.value("gpu", near.gpu);
+    f.value("distance", near.distance);
 }
 
 namespace {
@@ -62,8 +70,8 @@ void check_best_effort(JsonReader& reader, std::vector<std::string> const& names
 namespace {
 
 void check_pf(JsonReader& reader, AttachmentSpec const& spec) {
-    if (!spec.pf && !spec.network && !spec.pool && !spec.reservation)
-        reader.complain("pf", "is required, or a network, a pool or a reservation");
+    if (!spec.pf && !spec.network && !spec.pool && !spec.reservation && !spec.near)
+        reader.complain("pf", "is required, or a network, a pool, a reservation or near");
     if (spec.vf && !spec.pf) reader.complain("vf", "requires the PF that it is of");
     if (spec.pool && spec.reservation)
         reader.complain("pool", "is the reservation's; leave it out");
@@ -103,6 +111,7 @@ void fields(F& f, V& attachment) {
     f.nullable("operation", attachment.operation);
     f.nullable("requested_by", attachment.requested_by);
     f.defaulted("candidates", attachment.candidates);
+    f.nullable("near", attachment.near);
 }
 
 bool is_attachment_id(std::string_view text) {
@@ -117,7 +126,7 @@ void check(JsonReader& reader, AttachmentSpec const& spec) {
     constexpr std::size_t vm_characters_max = 128;
     if (reader.clean("vm") && spec.vm.empty())
         reader.complain("vm", "must name a VM, by name or UUID");
-    bool const chooses = reader.clean("network", "pool", "reservation");
+    bool const chooses = reader.clean("network", "pool", "reservation", "near");
     if (chooses && reader.clean("pf")) check_pf(reader, spec);
     if (chooses) check_network(reader, spec);
     if (reader.clean("best_effort")) check_best_effort(reader, spec.best_effort);

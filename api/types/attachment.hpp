@@ -12,6 +12,7 @@
 #include "api/types/enum_names.hpp"
 #include "api/types/json_fwd.hpp"
 #include "api/types/time.hpp"
+#include "api/types/topology.hpp"
 #include "api/types/verification.hpp"
 #include "api/types/vf.hpp"
 
@@ -23,6 +24,10 @@ enum class Persistence { auto_, live, config };
 // required: the attachment stands only after RDMA over it is proved; otherwise it is undone.
 // background: verified when the guest reports; the attachment stands meanwhile.
 enum class VerifyMode { none, background, required };
+
+// gpu: the PF is chosen by its distance to a GPU of the VM, best for all GPUs together; a GPU that
+// has no such VF yet comes first.
+enum class Near { gpu };
 
 // A request. What it leaves out comes from its pool, or is chosen: the PF too, if it names a
 // network, a pool or a reservation.
@@ -48,6 +53,7 @@ struct AttachmentSpec {
     // port of its own, from its next start. Absent: false.
     std::optional<bool> add_ports{};
     std::optional<bool> add_vsock{};  // true: a VM without a vsock device gets one
+    std::optional<Near> near{};       // absent: wherever its PF is
     bool operator==(AttachmentSpec const&) const = default;
 };
 
@@ -58,8 +64,16 @@ inline constexpr std::size_t attachment_set_max = 32;
 struct Candidate {
     PciAddress pf;
     bool chosen = false;
-    std::string reason;  // "has 5 free VFs", "all 7 VFs of enp1s0 are in use"
+    std::string reason;                     // "has 5 free VFs", "all 7 VFs of enp1s0 are in use"
+    std::optional<PciDistance> distance{};  // to the GPU that the VF is to be near
     bool operator==(Candidate const&) const = default;
+};
+
+// The GPU that a VF is near, and what lies between it and the VF's PF.
+struct NearGpu {
+    PciAddress gpu;
+    PciDistance distance = PciDistance::unknown;
+    bool operator==(NearGpu const&) const = default;
 };
 
 enum class AttachmentState { attaching, attached, detaching };
@@ -84,6 +98,7 @@ struct Attachment {
     std::optional<std::string> operation{};     // the attach; leaves the store after 30 days
     std::optional<std::string> requested_by{};  // uid:0, token:<id>, cert:<name>
     std::vector<Candidate> candidates{};        // none: the request named the PF
+    std::optional<NearGpu> near{};              // as when it was planned; of a request with `near`
     bool operator==(Attachment const&) const = default;
 };
 

@@ -40,7 +40,6 @@ struct HostTree {
     bool operator==(HostTree const&) const = default;
 };
 
-extern template struct Json<PciPlace>;
 extern template struct Json<HostTree>;
 
 }  // namespace vfmgr

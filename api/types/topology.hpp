@@ -76,6 +76,7 @@ struct GpuNicPair {
     std::string remedy;
 };
 
+extern template struct Json<PciPlace>;
 extern template struct Json<HostTopology>;
 extern template struct Json<GpuNicPair>;
 

@@ -18,7 +18,7 @@ namespace vfmgr::broker {
 
 // Both ends have the same, or do not work together: they are of one package, but one of them may
 // still run when the other has been upgraded.
-inline constexpr std::uint32_t protocol = 1;
+inline constexpr std::uint32_t protocol = 2;
 
 enum class Call {
     observe,        // the kernel: `pf`, or the host's network alone, or everything

@@ -83,6 +83,7 @@ Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments, Attache
     if (!arguments.network.empty()) spec.network = arguments.network;
     if (!arguments.pool.empty()) spec.pool = arguments.pool;
     if (!arguments.reservation.empty()) spec.reservation = arguments.reservation;
+    VFMGR_CHECK(read(arguments.near, choice<Near>("--near"), spec.near));
     VFMGR_CHECK(read(arguments.address, IpAddress::parse, spec.address));
     VFMGR_TRY(spec.settings, settings_of(arguments));
     spec.best_effort = arguments.best_effort;

@@ -39,6 +39,7 @@ struct AttachArguments {
     bool add_ports = false;
     bool add_vsock = false;
     std::optional<std::uint32_t> count;  // of VFs, all of one request
+    std::string near;
     bool verify = false;
     std::optional<std::uint32_t> verify_timeout_seconds;
     std::string verify_profile;

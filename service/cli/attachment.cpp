@@ -295,6 +295,10 @@ void add_attach(CLI::App& app, Session& session) {
                      "reservation that keeps the VF until now")
         ->type_name("RESERVATION");
     command
+        ->add_option("--near", arguments.near,
+                     "gpu: the nearest PF to a GPU of the VM, best for all of --count")
+        ->check(one_of<Near>());
+    command
         ->add_option("--vf", arguments.vf, "number of the VF, or PF/NUMBER (default: any free one)")
         ->type_name("VF");
     command

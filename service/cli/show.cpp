@@ -87,14 +87,15 @@ Table pf_table(std::vector<PfView> const& pfs) {
 }
 
 Table attachment_table(std::vector<Attachment> const& attachments) {
-    Table table{
-        {"ID", "VM", "PF", "VF", "PCI", "MAC", "VLAN", "NETWORK", "ADDRESS", "STATE", "VERIFIED"},
-        {}};
+    Table table{{"ID", "VM", "PF", "VF", "PCI", "MAC", "VLAN", "NETWORK", "ADDRESS", "STATE",
+                 "VERIFIED", "GPU", "DISTANCE"},
+                {}};
     for (auto const& one : attachments)
         table.rows.push_back(
             {cell(one.id), cell(one.vm), cell(one.vf.pf), cell(one.vf.index), cell(one.vf_pci),
              cell(one.settings.mac), cell(one.settings.vlan, &Vlan::id), cell(one.spec.network),
-             cell(one.address), cell(one.state), cell(one.verification, &Verification::verdict)});
+             cell(one.address), cell(one.state), cell(one.verification, &Verification::verdict),
+             cell(one.near, &NearGpu::gpu), cell(one.near, &NearGpu::distance)});
     return table;
 }
 
@@ -272,6 +273,9 @@ std::string attachment_page(Attachment const& attachment, Options const& options
                {"spoofchk", cell(settings.spoofchk)},
                {"network", cell(attachment.spec.network)},
                {"address", cell(attachment.address)},
+               {"near GPU", attachment.near ? fmt::format("{}, {}", cell(attachment.near->gpu),
+                                                          enum_name(attachment.near->distance))
+                                            : "-"},
                {"verified every", every == 0 ? "-" : fmt::format("{} s", every)},
                {"running VM", cell(attachment.live)},
                {"persistent XML", cell(attachment.config)},

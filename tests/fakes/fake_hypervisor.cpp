@@ -99,8 +99,13 @@ Result<void> FakeHypervisor::usable(VmInfo const& vm, PciAddress const& pci) con
             return hypervisor_refused(
                 fmt::format("PCI device {} is in use by domain {}", to_string(pci), other.name),
                 "detach it there first");
+    auto const host = kernel_.view();
+    // Its <hostdev> is libvirt's own, which binds it (managed='yes').
+    if (host.places &&
+        std::ranges::find(host.places->gpus, pci, &PciPlace::address) != host.places->gpus.end())
+        return {};
     // managed='no': libvirt binds nothing and refuses a device that is not on a stub driver.
-    for (auto const& [address, pf] : kernel_.view().pfs)
+    for (auto const& [address, pf] : host.pfs)
         for (auto const& vf : pf.vfs)
             if (vf.pci == pci && vf.driver == "vfio-pci") return {};
     return hypervisor_refused(

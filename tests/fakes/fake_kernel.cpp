@@ -42,8 +42,11 @@ Result<KernelView> FakeKernel::observe(KernelScope const& scope) {
     }
     view.routes = host_.routes;
     auto const* const address = std::get_if<PciAddress>(&*scope);
-    if (!address) view.network = host_.network;
-    if (!address) return view;
+    if (!address) {
+        view.network = host_.network;
+        view.places = host_.places;
+        return view;
+    }
     if (auto const pf = host_.pfs.find(*address); pf != host_.pfs.end()) view.pfs.insert(*pf);
     return view;
 }

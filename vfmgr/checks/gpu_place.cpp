@@ -20,17 +20,6 @@ PciRegion const* largest(std::vector<PciRegion> const& regions) {
     return found;
 }
 
-// A node without CPUs is memory, perhaps a GPU's (recorded on POWER9): it is near nothing. A list
-// without a number proves nothing: CentOS 7's kernel has such a list though its nodes have CPUs
-// (recorded).
-std::optional<int> cpu_node(Machine const& machine, PciDevice const& device) {
-    auto const with_cpus = machine.facts.text("/sys/devices/system/node/has_cpu");
-    bool const lists_nodes = with_cpus && with_cpus->find_first_of("0123456789") != with_cpus->npos;
-    if (device.numa_node() && lists_nodes && !number_list_has(*with_cpus, *device.numa_node()))
-        return std::nullopt;
-    return device.numa_node();
-}
-
 }  // namespace
 
 std::optional<PciRegion> bar1_of(Machine const& machine, PciDevice const& gpu) {
@@ -46,23 +35,6 @@ std::vector<PciDevice const*> rdma_nics(Machine const& machine) {
         return is_network(device) && !device.pf() &&
                (device.vendor() == vendor_mellanox || !device.rdma_devices().empty());
     });
-}
-
-PciPlace place_of(Machine const& machine, PciDevice const& device) {
-    PciPlace place{device.address, {}, cpu_node(machine, device), {}, {}};
-    for (auto const& address : device.above()) {
-        auto const* const port = find_pci(machine, address);
-        place.above.push_back(port ? PciPort{address, port->vendor(), port->device(),
-                                             port->subsystem_vendor(), port->subsystem_device()}
-                                   : PciPort{address});
-    }
-    // A VF has no link of its own.
-    auto const* const pf = device.pf() ? find_pci(machine, *device.pf()) : nullptr;
-    auto const& linked = pf ? *pf : device;
-    place.speed_gts = linked.speed_gts();
-    if (linked.width() && *linked.width() > 0)
-        place.width = static_cast<std::uint32_t>(*linked.width());
-    return place;
 }
 
 PciDistance distance(Machine const& machine, PciDevice const& one, PciDevice const& other) {

@@ -8,6 +8,7 @@
 #include "api/types/topology.hpp"
 #include "vfmgr/machine/machine.hpp"
 #include "vfmgr/machine/pci_config.hpp"
+#include "vfmgr/machine/places.hpp"
 
 namespace vfmgr::checks {
 
@@ -17,7 +18,6 @@ namespace vfmgr::checks {
 // Functions with RDMA in hardware, without VFs whose PF is on the same machine.
 [[nodiscard]] std::vector<PciDevice const*> rdma_nics(Machine const& machine);
 
-[[nodiscard]] PciPlace place_of(Machine const& machine, PciDevice const& device);
 [[nodiscard]] PciDistance distance(Machine const& machine, PciDevice const& one,
                                    PciDevice const& other);
 // Returns null without a NIC.

@@ -229,6 +229,7 @@ void Control::publish(KernelView const& observed, KernelScope const& scope,
     auto& network = view->kernel.network;
     if (observed.network && network) replace(*network, *observed.network, when.ended);
     if (!network) network = observed.network;
+    if (observed.places) view->kernel.places = observed.places;
     published_.host = std::move(view);
     host_changed_ = true;
 }

@@ -259,6 +259,7 @@ Result<HostView> observe_for(Seams const& seams, KernelScope const& scope) {
     for (auto& [pci, pf] : observed.pfs) host.kernel.pfs.insert_or_assign(pci, std::move(pf));
     host.kernel.routes = std::move(observed.routes);
     if (observed.network) host.kernel.network = std::move(observed.network);
+    if (observed.places) host.kernel.places = std::move(observed.places);
     return host;
 }
 

@@ -146,6 +146,7 @@ Result<KernelView> LinuxKernel::observe(KernelScope const& scope) {
     view.complete = !scope;
     if (!scope || *scope == KernelSubject(HostNetwork{})) {
         VFMGR_TRY(view.network, view_host_network(roots_, modules_, deadline));
+        view.places = places_.look_up(roots_);
         if (scope) return view;
     }
     VFMGR_TRY(auto const pfs, pfs_in(roots_, scope));

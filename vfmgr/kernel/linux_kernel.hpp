@@ -10,6 +10,7 @@
 #include "api/types/time.hpp"
 #include "vfmgr/kernel/kernel.hpp"
 #include "vfmgr/kernel/pf_view.hpp"
+#include "vfmgr/kernel/places.hpp"
 #include "vfmgr/kernel/rdma_links.hpp"
 #include "vfmgr/kernel/sysfs.hpp"
 
@@ -38,6 +39,7 @@ class LinuxKernel : public Kernel {
     LinuxKernelRoots roots_;
     DeviceBooks books_;
     LinkModules modules_;
+    PlaceBook places_;
     std::mutex mutex_;
     std::map<std::pair<PciAddress, std::int32_t>, Deadline> writers_;  // mutex_; first observed
     std::map<PciAddress, Deadline> removals_;                          // mutex_; first observed

@@ -154,7 +154,7 @@ Result<KernelView> RemoteKernel::observe(KernelScope const& scope) {
     auto states = ask_each(pfs, [this](PciAddress const& pf) { return observe_pf(pf); });
     KernelView view;
     view.complete = !scope;
-    if (!scope || *scope == KernelSubject(HostNetwork{})) view.network = observe_network();
+    if (!scope || *scope == KernelSubject(HostNetwork{})) observe_network(view);
     for (auto& state : states) {
         auto pf = state.get();
         view.pfs.insert_or_assign(pf.info.pci, std::move(pf));
@@ -178,18 +178,21 @@ PfState RemoteKernel::observe_pf(PciAddress const& pf) {
     return slot.last.pfs[pf] = std::move(answer->view->pfs.at(pf));
 }
 
-HostNetworkView RemoteKernel::observe_network() {
+void RemoteKernel::observe_network(KernelView& view) {
     auto answer = ask(HostNetwork{}, {}, Steady::now() + times_.observe);
     auto& slot = slot_of(HostNetwork{});
     std::lock_guard const lock(slot.mutex);
-    if (answer && answer->view && answer->view->network) {
+    bool const observed = answer && answer->view && answer->view->network;
+    if (observed) {
         slot.last.network = std::move(answer->view->network);
-        return *slot.last.network;
+        slot.last.places = std::move(answer->view->places);
     }
-    auto view = slot.last.network.value_or(HostNetworkView{});
-    view.stale = true;
-    view.stale_reason = answer ? "its worker returned no observation" : answer.error().detail;
-    return view;
+    view.network = slot.last.network.value_or(HostNetworkView{});
+    view.places = slot.last.places;
+    if (observed) return;
+    view.network->stale = true;
+    view.network->stale_reason =
+        answer ? "its worker returned no observation" : answer.error().detail;
 }
 
 Result<std::vector<FirmwareCard>> RemoteKernel::read_firmware(

@@ -76,7 +76,8 @@ class RemoteKernel final : public Kernel {
                                 Hang hang);
     [[nodiscard]] PfState observe_pf(PciAddress const& pf);
     [[nodiscard]] PfState last_state(PciAddress const& pf, Error const& error);
-    [[nodiscard]] HostNetworkView observe_network();
+    // Network and places of the host: the last ones, where its worker does not answer.
+    void observe_network(KernelView& view);
 
     ListPfs const list_pfs_;
     ListCards const list_cards_;

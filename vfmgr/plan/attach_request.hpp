@@ -39,4 +39,13 @@ struct AttachRequest {
 [[nodiscard]] Result<void> fit_to_network(AttachRequest const& ask, VfState const& vf,
                                           VfSpec& settings, Plan& plan);
 
+// Plans the attachment of a VF of that PF.
+[[nodiscard]] Result<AttachmentPlan> plan_on(HostView const& host, DesiredState const& desired,
+                                             std::string const& id, Resolved const& request,
+                                             PciAddress const& pci, std::string_view host_seed);
+// Why a request that leaves the PF to vfmgr gets none; `refused`: the first plan that was refused.
+[[nodiscard]] Error none_suits(HostView const& host, DesiredState const& desired,
+                               Resolved const& request, std::vector<Candidate> const& candidates,
+                               std::optional<Error> refused);
+
 }  // namespace vfmgr

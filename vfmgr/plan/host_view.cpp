@@ -106,6 +106,14 @@ void fields(F& f, V& route) {
     f.value("ifname", route.ifname);
 }
 
+template <class F, Of<HostPlaces> V>
+void fields(F& f, V& places) {
+    f.value("gpus", places.gpus);
+    f.value("pfs", places.pfs);
+    f.value("redirecting", places.redirecting);
+    f.value("unread", places.unread);
+}
+
 template <>
 void Json<KernelView>::write(nlohmann::json& out, KernelView const& view) {
     JsonWriter writer(out);
@@ -114,6 +122,7 @@ void Json<KernelView>::write(nlohmann::json& out, KernelView const& view) {
     writer.value("pfs", pfs);
     writer.value("routes", view.routes);
     writer.maybe("network", view.network);
+    writer.maybe("places", view.places);
 }
 
 template <>
@@ -122,10 +131,12 @@ void Json<KernelView>::read(JsonReader& reader, KernelView& view) {
     reader.value("pfs", pfs);
     reader.value("routes", view.routes);
     reader.maybe("network", view.network);
+    reader.maybe("places", view.places);
     for (auto& pf : pfs) view.pfs.insert_or_assign(pf.info.pci, std::move(pf));
 }
 
 template struct Json<HostRoute>;
+template struct Json<HostPlaces>;
 
 Result<PfState const*> readable_pf(HostView const& host, PciAddress const& pf) {
     auto const* state = find_pf(host, pf);

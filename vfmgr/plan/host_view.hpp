@@ -14,6 +14,7 @@
 #include "api/types/pf_state.hpp"
 #include "api/types/rdma.hpp"
 #include "api/types/time.hpp"
+#include "api/types/topology.hpp"
 #include "api/types/vm_info.hpp"
 #include "vfmgr/plan/step.hpp"
 
@@ -54,10 +55,23 @@ struct HostRoute {
     bool operator==(HostRoute const&) const = default;
 };
 
+// Where GPUs and PFs are on the host's PCI tree, and which switches' ports keep them apart. Up to a
+// minute older than the rest of the view: cards seldom move.
+struct HostPlaces {
+    std::vector<PciPlace> gpus;  // display controllers of any vendor, by address
+    std::vector<PciPlace> pfs;   // by address; none on a host without GPUs
+    // Downstream ports of switches, above any of those: ACS sends a request from below them to the
+    // root complex first, even if it is for a device of the same switch.
+    std::vector<PciAddress> redirecting;
+    std::vector<PciAddress> unread;  // the same ports, where ACS could not be read
+    bool operator==(HostPlaces const&) const = default;
+};
+
 struct KernelView {
     std::map<PciAddress, PfState> pfs;
     std::vector<HostRoute> routes;             // main table, without default routes
     std::optional<HostNetworkView> network{};  // absent: not observed
+    std::optional<HostPlaces> places{};        // absent: not observed
     bool complete = false;  // all of the host was observed: a PF that is not listed does not exist
     bool operator==(KernelView const&) const = default;
 };
@@ -91,7 +105,8 @@ struct HostView {
                                PciAddress const& pci);
 
 extern template struct Json<HostRoute>;
-// {"pfs": […], "routes": […], "network": …}
+extern template struct Json<HostPlaces>;
+// {"pfs": […], "routes": […], "network": …, "places": …}
 template <>
 void Json<KernelView>::write(nlohmann::json& out, KernelView const& view);
 template <>

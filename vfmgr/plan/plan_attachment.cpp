@@ -9,6 +9,7 @@
 #include "vfmgr/plan/choose.hpp"
 #include "vfmgr/plan/host_view.hpp"
 #include "vfmgr/plan/links.hpp"
+#include "vfmgr/plan/near.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
 #include "vfmgr/plan/plan.hpp"
 #include "vfmgr/plan/schedule.hpp"
@@ -258,6 +259,8 @@ Result<AttachmentPlan> attach(AttachRequest const& ask, DesiredPf const& pf, Att
     return result;
 }
 
+}  // namespace
+
 Result<AttachmentPlan> plan_on(HostView const& host, DesiredState const& desired,
                                std::string const& id, Resolved const& request,
                                PciAddress const& pci, std::string_view host_seed) {
@@ -283,17 +286,25 @@ Result<AttachmentPlan> plan_on(HostView const& host, DesiredState const& desired
                   *managed, std::move(attachment), host_seed);
 }
 
-Error none_suits(Resolved const& request, std::vector<Candidate> const& candidates, Error first) {
+Error none_suits(HostView const& host, DesiredState const& desired, Resolved const& request,
+                 std::vector<Candidate> const& candidates, std::optional<Error> refused) {
     constexpr std::size_t named_max = 16;
     std::vector<std::string> reasons;
     for (auto const& each : candidates)
         if (reasons.size() < named_max)
             reasons.push_back(fmt::format("{} {}", to_string(each.pf), each.reason));
-    first.detail = fmt::format(
+    auto error = std::move(refused).value_or(
+        discreetly({Problem::limit_exceeded, "", "detach a VF, or create more: vfctl pf set"},
+                   fmt::format("no VF is free for VM {}: {}", request.spec.vm,
+                               taken_vfs(host, desired, request)),
+                   "detach a VF, or use another pool"));
+    error.detail = fmt::format(
         "no PF has a VF for VM {}: {}", request.spec.vm,
         reasons.empty() ? "this host has none" : fmt::format("{}", fmt::join(reasons, "; ")));
-    return first;
+    return error;
 }
+
+namespace {
 
 // Takes the best PF whose plan is not refused.
 Result<AttachmentPlan> plan_on_the_best(HostView const& host, DesiredState const& desired,
@@ -316,14 +327,7 @@ Result<AttachmentPlan> plan_on_the_best(HostView const& host, DesiredState const
             if (!first) first = std::move(planned.error());
         }
     }
-    if (!chosen)
-        return fail(none_suits(
-            request, candidates,
-            first.value_or(discreetly(
-                {Problem::limit_exceeded, "", "detach a VF, or create more: vfctl pf set"},
-                fmt::format("no VF is free for VM {}: {}", request.spec.vm,
-                            taken_vfs(host, desired, request)),
-                "detach a VF, or use another pool"))));
+    if (!chosen) return fail(none_suits(host, desired, request, candidates, std::move(first)));
     auto const& pf = find_pf(host, chosen->attachment.vf.pf)->info;
     chosen->plan.notes.push_back(fmt::format("PF {} was chosen: none was given", display_name(pf)));
     chosen->attachment.candidates = std::move(candidates);
@@ -335,6 +339,7 @@ Result<AttachmentPlan> plan_on_the_best(HostView const& host, DesiredState const
 Result<AttachmentPlan> plan_attachment(HostView const& host, DesiredState const& desired,
                                        std::string const& id, AttachmentSpec const& spec,
                                        std::string_view host_seed) {
+    if (spec.near) return plan_nearest(host, desired, id, spec, host_seed);
     VFMGR_TRY(auto const request, resolved(desired, spec));
     if (spec.pf) return plan_on(host, desired, id, request, *spec.pf, host_seed);
     return plan_on_the_best(host, desired, id, request, host_seed);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "vfmgr/plan/links.hpp"
+#include "vfmgr/plan/near.hpp"
 #include "vfmgr/plan/plan.hpp"
 
 namespace vfmgr {
@@ -117,26 +118,49 @@ Result<void> check_one_vm(std::vector<Attachment> const& attachments) {
     return {};
 }
 
-}  // namespace
+// The arguments of plan_attachments().
+struct Asked {
+    HostView const& host;
+    DesiredState const& desired;
+    std::vector<std::string> const& ids;
+    std::vector<AttachmentSpec> const& specs;
+    std::string_view host_seed;
+};
+using NearVfs = std::vector<std::optional<NearVf>>;
 
-Result<AttachmentSetPlan> plan_attachments(HostView const& host, DesiredState const& desired,
-                                           std::vector<std::string> const& ids,
-                                           std::vector<AttachmentSpec> const& specs,
-                                           std::string_view host_seed) {
-    auto const count = specs.size();
-    if (count == 1) {
-        VFMGR_TRY(auto one, plan_attachment(host, desired, ids[0], specs[0], host_seed));
-        auto const pf = one.attachment.vf.pf;
-        return AttachmentSetPlan{
-            {std::move(one.attachment)}, {{pf, one.base}}, std::move(one.plan)};
-    }
+// `which`: the number of the refused request.
+struct RefusedRequest {
+    std::size_t which;
+    Error error;
+};
+using SetOrRefused = tl::expected<AttachmentSetPlan, RefusedRequest>;
+
+// Requests with a VF chosen for them come first: the others leave those alone.
+std::vector<std::size_t> order_of(NearVfs const& near) {
+    std::vector<std::size_t> order;
+    for (bool const placed : {true, false})
+        for (std::size_t i = 0; i < near.size(); ++i)
+            if (near[i].has_value() == placed) order.push_back(i);
+    return order;
+}
+
+Result<AttachmentPlan> plan_one(Asked const& asked, std::size_t which, NearVfs const& near,
+                                HostView const& host, DesiredState const& desired) {
+    auto const& id = asked.ids[which];
+    auto const& spec = asked.specs[which];
+    if (near[which]) return plan_near(host, desired, id, spec, *near[which], asked.host_seed);
+    return plan_attachment(host, desired, id, spec, asked.host_seed);
+}
+
+SetOrRefused plan_set(Asked const& asked, NearVfs const& near) {
     AttachmentSetPlan set;
+    set.attachments.resize(asked.specs.size());
     Phases phases;
-    HostView so_far = host;
-    DesiredState then = desired;
-    for (std::size_t i = 0; i < count; ++i) {
-        auto one = plan_attachment(so_far, then, ids[i], specs[i], host_seed);
-        if (!one) return fail(of_which(std::move(one.error()), i, count));
+    HostView so_far = asked.host;
+    DesiredState then = asked.desired;
+    for (auto const i : order_of(near)) {
+        auto one = plan_one(asked, i, near, so_far, then);
+        if (!one) return tl::unexpected(RefusedRequest{i, std::move(one.error())});
         take_up(so_far, then, *one);
         add(phases, *one);
         for (auto& note : one->plan.notes)
@@ -144,11 +168,43 @@ Result<AttachmentSetPlan> plan_attachments(HostView const& host, DesiredState co
         auto& radius = one->plan.blast_radius;
         std::ranges::move(radius, std::back_inserter(set.plan.blast_radius));
         set.bases.insert_or_assign(one->attachment.vf.pf, one->base);
-        set.attachments.push_back(std::move(one->attachment));
+        set.attachments[i] = std::move(one->attachment);
     }
-    VFMGR_CHECK(check_one_vm(set.attachments));
     set.plan.steps = in_order(std::move(phases));
     return set;
+}
+
+// The plan of one is not reordered, and its notes need not say which VF they are about.
+SetOrRefused plan_only_one(Asked const& asked, NearVfs const& near) {
+    auto one = plan_one(asked, 0, near, asked.host, asked.desired);
+    if (!one) return tl::unexpected(RefusedRequest{0, std::move(one.error())});
+    auto const pf = one->attachment.vf.pf;
+    return AttachmentSetPlan{{std::move(one->attachment)}, {{pf, one->base}}, std::move(one->plan)};
+}
+
+}  // namespace
+
+// A PF whose plan is refused is left out, and all are placed again.
+Result<AttachmentSetPlan> plan_attachments(HostView const& host, DesiredState const& desired,
+                                           std::vector<std::string> const& ids,
+                                           std::vector<AttachmentSpec> const& specs,
+                                           std::string_view host_seed) {
+    Asked const asked{host, desired, ids, specs, host_seed};
+    auto const count = specs.size();
+    RefusedPfs refused;
+    while (true) {
+        VFMGR_TRY(NearVfs const near, near_vfs(host, desired, specs, refused));
+        auto set = count == 1 ? plan_only_one(asked, near) : plan_set(asked, near);
+        if (set) {
+            VFMGR_CHECK(check_one_vm(set->attachments));
+            return std::move(*set);
+        }
+        auto& [which, error] = set.error();
+        if (near[which] && !specs[which].pf)
+            refused.emplace(near[which]->vf.pf, std::move(error));
+        else
+            return fail(count == 1 ? std::move(error) : of_which(std::move(error), which, count));
+    }
 }
 
 }  // namespace vfmgr

@@ -50,14 +50,6 @@ void fill(VfSpec& settings, VfSpec const& defaults) {
     });
 }
 
-std::size_t vfs_of_vm(DesiredState const& desired, PciAddress const& pf,
-                      std::string const& vm_uuid) {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(desired.attachments, [&](auto const& each) {
-            return each.second.vf.pf == pf && each.second.vm_uuid == vm_uuid;
-        }));
-}
-
 struct Considered {
     std::size_t of_vm = 0;
     std::size_t free = 0;
@@ -101,6 +93,14 @@ Considered considered(HostView const& host, DesiredState const& desired, PfState
 
 }  // namespace
 
+std::size_t vfs_of_vm(DesiredState const& desired, PciAddress const& pf,
+                      std::string const& vm_uuid) {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(desired.attachments, [&](auto const& each) {
+            return each.second.vf.pf == pf && each.second.vm_uuid == vm_uuid;
+        }));
+}
+
 std::optional<std::string> mismatch(PoolSelectors const& select, PfInfo const& pf,
                                     PfSpec const* spec) {
     bool const named =
@@ -122,7 +122,7 @@ std::optional<std::string> mismatch(PoolSelectors const& select, PfInfo const& p
 }
 
 Result<Resolved> resolved(DesiredState const& desired, AttachmentSpec const& spec) {
-    Resolved result{spec, nullptr};
+    Resolved result{.spec = spec};
     auto& full = result.spec;
     if (spec.reservation) {
         auto const kept = desired.reservations.find(*spec.reservation);

@@ -19,8 +19,11 @@ namespace vfmgr {
 // A request with everything that its pool and its reservation add.
 struct Resolved {
     AttachmentSpec spec;
-    Pool const* pool = nullptr;  // points into `desired`
-    [[nodiscard]] VfChoice choice() const { return {spec.vf, pool, spec.reservation.value_or("")}; }
+    Pool const* pool = nullptr;             // points into `desired`
+    std::optional<std::uint16_t> placed{};  // the VF, if it was chosen with others
+    [[nodiscard]] VfChoice choice() const {
+        return {placed ? placed : spec.vf, pool, spec.reservation.value_or("")};
+    }
 };
 [[nodiscard]] Result<Resolved> resolved(DesiredState const& desired, AttachmentSpec const& spec);
 
@@ -33,6 +36,9 @@ struct Ranked {
 };
 [[nodiscard]] std::vector<Ranked> ranked_pfs(HostView const& host, DesiredState const& desired,
                                              Resolved const& request, std::string const& vm_uuid);
+
+[[nodiscard]] std::size_t vfs_of_vm(DesiredState const& desired, PciAddress const& pf,
+                                    std::string const& vm_uuid);
 
 // How many of the VFs that the request could get are taken, by whom in general: it names nothing.
 [[nodiscard]] std::string taken_vfs(HostView const& host, DesiredState const& desired,

@@ -23,9 +23,10 @@ ALLOWED = {
     "vfmgr/checks/host": ["api/types", "vfmgr/netlink", "vfmgr/machine", "vfmgr/checks",
                           "vfmgr/plan/placement.hpp"],
     "vfmgr/checks": ["api/types", "vfmgr/netlink", "vfmgr/machine", "vfmgr/checks"],
-    # The reader of a card's firmware is a part of what doctor knows of a machine.
+    # What doctor knows of a machine has the readers of a card's firmware and of the PCI tree.
     "vfmgr/kernel": ["api/types", "api/os", "vfmgr/plan", "vfmgr/netlink", "vfmgr/kernel",
-                     "vfmgr/machine/command.hpp", "vfmgr/machine/firmware.hpp"],
+                     "vfmgr/machine/command.hpp", "vfmgr/machine/firmware.hpp",
+                     "vfmgr/machine/nic.hpp", "vfmgr/machine/places.hpp"],
     "vfmgr/hypervisor": ["api/types", "api/os", "vfmgr/plan", "vfmgr/hypervisor",
                          "vfmgr/kernel/kernel.hpp"],
     "vfmgr/store": ["api/types", "api/os", "vfmgr/plan", "vfmgr/store"],

@@ -11,7 +11,7 @@
 #include "guest-tools/gpu/nccl.hpp"
 #include "guest-tools/gpu/topology.hpp"
 #include "tests/unit/recordings/recordings.hpp"
-#include "tests/unit/vfmgr/plan/best_placement.hpp"
+#include "tests/unit/vfmgr/plan/gpu_host.hpp"
 #include "vfmgr/checks/gpu_place.hpp"
 
 namespace vfmgr::checks::recordings {
@@ -131,6 +131,19 @@ std::string compared_by(Between distance, Machine const& machine, Distances cons
     return text;
 }
 
+// Attaches a VF near each GPU, or as many as there are NICs, in one request.
+void expect_best_set(std::vector<PciPlace> const& gpus, std::vector<NearNic> const& nics,
+                     vfmgr::test::Badness const& best) {
+    auto const host = vfmgr::test::gpu_host(gpus, nics);
+    std::vector<AttachmentSpec> const specs(std::min(gpus.size(), nics.size()),
+                                            vfmgr::test::near_gpu());
+    if (specs.empty()) return;
+    auto const set = vfmgr::test::plan_near_gpus(host, specs);
+    ASSERT_TRUE(set) << set.error().detail;
+    auto const placement = vfmgr::test::placement_of(host, set->attachments);
+    EXPECT_EQ(vfmgr::test::badness(gpus, nics, placement), best);
+}
+
 // Pairs the host's GPUs with its NICs, as if each could have one more VF.
 void expect_best_placement(Machine const& machine, Distances const& expected) {
     std::set<PciAddress> functions;
@@ -147,9 +160,10 @@ void expect_best_placement(Machine const& machine, Distances const& expected) {
     }
     constexpr std::size_t nics_max = 14;  // of which each set is tried
     if (nics.size() > nics_max) nics.resize(nics_max);
-    EXPECT_EQ(vfmgr::test::badness(gpus, nics, place_gpus(gpus, nics)),
-              vfmgr::test::best_of_each_set(gpus, nics))
-        << gpus.size() << " GPUs and " << nics.size() << " NICs";
+    SCOPED_TRACE(fmt::format("{} GPUs and {} NICs", gpus.size(), nics.size()));
+    auto const best = vfmgr::test::best_of_each_set(gpus, nics);
+    EXPECT_EQ(vfmgr::test::badness(gpus, nics, place_gpus(gpus, nics)), best);
+    expect_best_set(gpus, nics, best);
 }
 
 bool is_behind(Bridge const& bridge, PciAddress const& function) {

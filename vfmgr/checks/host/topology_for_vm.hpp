@@ -12,9 +12,6 @@
 
 namespace vfmgr::checks {
 
-// Reads only the places of these functions, the PFs of VFs, and the ports above them: on this
-// machine, or below `root`. Blocks as files of sysfs do.
-[[nodiscard]] Facts collect_places(std::string const& root, std::vector<VmHostdev> const& given);
 // Pure. Returns what on the host blocks the direct path between a GPU and a NIC, or makes it
 // unsafe.
 [[nodiscard]] std::vector<std::string> blocked_paths(Machine const& host);

@@ -50,6 +50,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "/verify", needs_network},
         Refused{"background_without_network", read_spec, least, R"({"verify": "background"})",
                 "/verify", needs_network},
+        Refused{"near_a_nic", read_spec, least, R"({"near": "nic"})", "/near",
+                "must be one of gpu"},
         Refused{"setting_multicast", read_spec, least,
                 R"({"settings": {"mac": "33:33:00:00:00:01"}})", "/settings/mac",
                 "must not be a multicast address: the first octet must be even"},
@@ -131,6 +133,13 @@ constexpr char const* attachment = R"({"id": "3f9c2b1d",
     "settings": {"trust": true}, "baseline": {"mac": "00:00:00:00:00:00", "trust": false},
     "address": null, "live": true, "config": false, "state": "attached", "verification": null,
     "created_at": "2026-01-31T12:00:00.000Z"})";
+
+// As an earlier vfmgrd has stored it.
+TEST(Attachment, ThatNamesNoGpuIsNearNone) {
+    auto const read = from_json_text<Attachment>(attachment);
+    ASSERT_TRUE(read) << read.error().detail;
+    EXPECT_FALSE(read->near);
+}
 
 class AttachmentRefuses : public testing::TestWithParam<Refused> {};
 TEST_P(AttachmentRefuses, AtItsPlace) {

@@ -81,7 +81,7 @@ TEST(Identities, AreUnicastAndApart) {
 
 TEST(AttachmentSpec, NamesAPfOrWhatChoosesOne) {
     EXPECT_EQ(violations_of<AttachmentSpec>(R"({"vm": "a"})"),
-              (Violations{{"/pf", "is required, or a network, a pool or a reservation"}}));
+              (Violations{{"/pf", "is required, or a network, a pool, a reservation or near"}}));
     EXPECT_EQ(violations_of<AttachmentSpec>(R"({"vm": "a", "network": "n", "vf": 1})"),
               (Violations{{"/vf", "requires the PF that it is of"}}));
     EXPECT_EQ(violations_of<AttachmentSpec>(R"({"vm": "a", "pool": "p", "reservation": "r"})"),

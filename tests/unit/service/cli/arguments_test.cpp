@@ -48,6 +48,7 @@ TEST(AttachSpec, HoldsOnlyWhatWasGiven) {
     EXPECT_EQ(*least, bare);
 
     arguments.network = "lab";
+    arguments.near = "gpu";
     arguments.address = "10.1.0.5";
     arguments.mac = "02:00:00:00:00:05";
     arguments.vlan = "7:1";
@@ -68,7 +69,8 @@ TEST(AttachSpec, HoldsOnlyWhatWasGiven) {
     auto const most = attachment_spec(arguments, {pf, 2});
     ASSERT_TRUE(most) << most.error().detail;
     EXPECT_EQ(nlohmann::json(*most), nlohmann::json::parse(R"({
-        "vm": "db1", "pf": "0000:01:00.0", "vf": 2, "network": "lab", "address": "10.1.0.5",
+        "vm": "db1", "pf": "0000:01:00.0", "vf": 2, "network": "lab", "near": "gpu",
+        "address": "10.1.0.5",
         "settings": {"mac": "02:00:00:00:00:05", "trust": true, "spoofchk": false,
             "query_rss": true, "node_guid": "24:8a:07:03:00:8d:ae:2e",
             "port_guid": "24:8a:07:03:00:8d:ae:2f", "msix_vectors": 12,

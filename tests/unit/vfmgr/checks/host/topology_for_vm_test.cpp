@@ -8,6 +8,7 @@
 
 #include "tests/unit/temporary_folder.hpp"
 #include "tests/unit/vfmgr/machine/configuration_space.hpp"
+#include "vfmgr/machine/places.hpp"
 
 namespace vfmgr::checks {
 namespace {
@@ -48,7 +49,9 @@ struct TopologyForVm : testing::Test {
         fs::create_symlink("../../../devices/" + path, devices / device.filename());
     }
     HostTopology told_of(std::vector<VmHostdev> const& given) const {
-        auto const facts = collect_places(folder.path().string(), given);
+        std::vector<PciAddress> functions;
+        for (auto const& one : given) functions.push_back(one.pci);
+        auto const facts = collect_places(folder.path().string(), functions);
         return topology_for_vm(read_machine(facts), given);
     }
 };
@@ -69,8 +72,7 @@ TEST_F(TopologyForVm, IsAVfsPlaceAndItsPfsLink) {
 }
 
 TEST_F(TopologyForVm, ReadsNothingOfFunctionsThatOthersHave) {
-    auto const facts = collect_places(folder.path().string(),
-                                      {{at("0000:1c:00.2"), std::nullopt, "00/02.1/00.0"}});
+    auto const facts = collect_places(folder.path().string(), {at("0000:1c:00.2")});
     for (auto const& [path, unused] : facts.files)
         EXPECT_EQ(path.find("0000:31:00.0"), path.npos) << path;
 }
