@@ -52,6 +52,9 @@ void add_bounds(Values& values, HostBounds const& bounds) {
     if (bounds.addresses)
         values["bounds.addresses"] =
             fmt::format("[{}]", fmt::join(texts_of(*bounds.addresses), ", "));
+    if (auto const& holders = bounds.external_holders; holders != HolderBounds{})
+        values["bounds.external_holders"] = fmt::format(
+            "allowed = {}, uids = [{}]", holders.allowed, fmt::join(texts_of(holders.uids), ", "));
     if (auto words = words_of(bounds.default_pf); !words.empty())
         values["bounds.pfs.default"] = std::move(words);
     for (auto const& [pf, of_pf] : bounds.pfs)

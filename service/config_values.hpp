@@ -113,6 +113,10 @@ inline Setter netdevs(std::vector<std::string>& out) {
 inline Setter prefixes(std::vector<IpPrefix>& out) {
     return list_of(out, parsed<IpPrefix>, "subnets such as [\"192.168.0.0/16\"]");
 }
+inline Setter uid_ranges(std::vector<UidRange>& out) {
+    return list_of(out, parsed<UidRange>, "users such as [\"64055\", \"100000-165535\"]");
+}
+
 inline Setter vlan_ranges(std::vector<VlanRange>& out) {
     return list_of(out, parsed<VlanRange>, "VLANs such as [\"0\", \"100-199\"]; 0 is untagged");
 }

@@ -35,8 +35,14 @@ Keys host_rule_keys(ConfigTables& tables, HostRules& rules) {
         {"libvirt_uri", text(rules.libvirt_uri)},
         {"rdma_links",
          tables.table("rdma_links.", {{"trusted_netdevs", netdevs(rules.trusted_netdevs)}})},
-        {"bounds", tables.table("bounds.", {{"addresses", given(rules.bounds.addresses, prefixes)},
-                                            {"pfs", tables.entries("bounds.pfs.", pf_bounds)}})}};
+        {"bounds",
+         tables.table("bounds.",
+                      {{"addresses", given(rules.bounds.addresses, prefixes)},
+                       {"external_holders",
+                        tables.table("bounds.external_holders.",
+                                     {{"allowed", boolean(rules.bounds.external_holders.allowed)},
+                                      {"uids", uid_ranges(rules.bounds.external_holders.uids)}})},
+                       {"pfs", tables.entries("bounds.pfs.", pf_bounds)}})}};
 }
 
 Result<HostRules> load_host_rules(ConfigPaths const& paths) {

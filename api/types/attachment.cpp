@@ -9,9 +9,23 @@
 
 namespace vfmgr {
 
+template <class F, Of<ExternalHolder> V>
+void fields(F& f, V& holder) {
+    f.value("kind", holder.kind);
+    f.value("name", holder.name);
+    f.maybe("uid", holder.uid);
+}
+
+template <class F, Of<HolderAccess> V>
+void fields(F& f, V& access) {
+    f.nullable("group", access.group);
+    f.nullable("device", access.device);
+    f.value("qemu", access.qemu);
+}
+
 template <class F, Of<AttachmentSpec> V>
 void fields(F& f, V& spec) {
-    f.value("vm", spec.vm);
+    f.defaulted("vm", spec.vm);  // written with a holder, too: an earlier vfctl requires it
     f.maybe("pf", spec.pf);
     f.maybe("vf", spec.vf);
     f.maybe("network", spec.network);
@@ -29,6 +43,7 @@ void fields(F& f, V& spec) {
     f.maybe("add_ports", spec.add_ports);
     f.maybe("add_vsock", spec.add_vsock);
     f.maybe("near", spec.near);
+    f.maybe("holder", spec.holder);
 }
 
 template <class F, Of<Candidate> V>
@@ -112,6 +127,20 @@ void fields(F& f, V& attachment) {
     f.nullable("requested_by", attachment.requested_by);
     f.defaulted("candidates", attachment.candidates);
     f.nullable("near", attachment.near);
+    f.maybe("holder", attachment.holder);
+    f.maybe("node_owner", attachment.node_owner);
+    f.maybe("access", attachment.access);
+}
+
+bool can_be_a_holders(std::string_view name) {
+    auto const plain = [](char one) {
+        return (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z') ||
+               (one >= '0' && one <= '9');
+    };
+    return !name.empty() && name.size() <= holder_name_max && plain(name.front()) &&
+           std::ranges::all_of(name, [&](char one) {
+               return plain(one) || one == '-' || one == '_' || one == '.' || one == ':';
+           });
 }
 
 bool is_attachment_id(std::string_view text) {
@@ -122,10 +151,24 @@ std::string hostdev_alias(std::string_view attachment_id) {
     return fmt::format("ua-vfmgr-{}", attachment_id);
 }
 
+// Root needs no node of its own, and the last number is no user: chown() takes it for "none".
+void check(JsonReader& reader, ExternalHolder const& holder) {
+    if (reader.clean("name") && !can_be_a_holders(holder.name))
+        reader.complain("name", rule_of_holder_names);
+    if (holder.uid && (*holder.uid == 0 || *holder.uid == UINT32_MAX))
+        reader.complain("uid", "must be from 1 to 4294967294; leave it out for root");
+}
+
 void check(JsonReader& reader, AttachmentSpec const& spec) {
     constexpr std::size_t vm_characters_max = 128;
-    if (reader.clean("vm") && spec.vm.empty())
-        reader.complain("vm", "must name a VM, by name or UUID");
+    if (reader.clean("vm", "holder") && spec.vm.empty() && !spec.holder)
+        reader.complain("vm", "must name a VM, by name or UUID; or name a holder");
+    if (!spec.vm.empty() && spec.holder)
+        reader.complain("holder", "is instead of a VM of libvirt; leave vm out");
+    for (auto const& [key, given] : {std::pair{"guest_address", spec.guest_address.has_value()},
+                                     {"add_ports", spec.add_ports.has_value()},
+                                     {"add_vsock", spec.add_vsock.has_value()}})
+        if (given && spec.holder) reader.complain(key, "is for a VM of libvirt");
     bool const chooses = reader.clean("network", "pool", "reservation", "near");
     if (chooses && reader.clean("pf")) check_pf(reader, spec);
     if (chooses) check_network(reader, spec);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/types/addresses.hpp"
@@ -29,10 +30,21 @@ enum class VerifyMode { none, background, required };
 // has no such VF yet comes first.
 enum class Near { gpu };
 
+enum class HolderKind { external };
+
+// Runs a VMM such as QEMU, Cloud Hypervisor or Proxmox without libvirt. A VF is made ready for it;
+// the rest is its own. Several attachments may have the same holder.
+struct ExternalHolder {
+    HolderKind kind = HolderKind::external;
+    std::string name;                    // its own word for the VM, such as "qm-104"
+    std::optional<std::uint32_t> uid{};  // gets the VF's VFIO nodes; absent: they stay as they are
+    bool operator==(ExternalHolder const&) const = default;
+};
+
 // A request. What it leaves out comes from its pool, or is chosen: the PF too, if it names a
 // network, a pool or a reservation.
 struct AttachmentSpec {
-    std::string vm;  // name or UUID
+    std::string vm;  // name or UUID; empty with a holder
     std::optional<PciAddress> pf;
     std::optional<std::uint16_t> vf;  // of `pf`; absent: any free VF
     std::optional<std::string> network;
@@ -52,8 +64,9 @@ struct AttachmentSpec {
     // true: a running VM without a free PCIe port gets the device in its persistent XML, with a
     // port of its own, from its next start. Absent: false.
     std::optional<bool> add_ports{};
-    std::optional<bool> add_vsock{};  // true: a VM without a vsock device gets one
-    std::optional<Near> near{};       // absent: wherever its PF is
+    std::optional<bool> add_vsock{};         // true: a VM without a vsock device gets one
+    std::optional<Near> near{};              // absent: wherever its PF is
+    std::optional<ExternalHolder> holder{};  // absent: `vm`, which libvirt runs
     bool operator==(AttachmentSpec const&) const = default;
 };
 
@@ -78,15 +91,23 @@ struct NearGpu {
 
 enum class AttachmentState { attaching, attached, detaching };
 
+// How an external holder opens its VF. Of the host as it is now, so never stored.
+struct HolderAccess {
+    std::optional<std::string> group;   // "/dev/vfio/27"; absent: the VF is not bound to VFIO now
+    std::optional<std::string> device;  // "/dev/vfio/devices/vfio3", since Linux 6.6
+    std::string qemu;                   // arguments: "-device vfio-pci,host=0000:01:10.0"
+    bool operator==(HolderAccess const&) const = default;
+};
+
 struct Attachment {
     std::string id;       // 8 hex digits; the libvirt alias is ua-vfmgr-<id>
     AttachmentSpec spec;  // as requested, with what its pool and reservation add
     VfId vf;
     PciAddress vf_pci;                // the VF's address at attach time; the VM's XML names it
     std::string driver = "vfio-pci";  // the VF's driver for the VM: vfio-pci or a variant
-    std::string vm_uuid;
-    std::string vm;
-    VfSpec settings;  // as resolved: with the chosen MAC and the network's VLAN
+    std::string vm_uuid;              // empty with a holder
+    std::string vm;                   // its name, or the holder's
+    VfSpec settings;                  // as resolved: with the chosen MAC and the network's VLAN
     VfSpec baseline;  // the VF's earlier values of the same members; restored at detach
     std::optional<IpAddress> address;
     bool live = false;    // in the running VM
@@ -99,8 +120,19 @@ struct Attachment {
     std::optional<std::string> requested_by{};  // uid:0, token:<id>, cert:<name>
     std::vector<Candidate> candidates{};        // none: the request named the PF
     std::optional<NearGpu> near{};              // as when it was planned; of a request with `near`
+    std::optional<ExternalHolder> holder{};     // absent: the VM is libvirt's
+    // The user that had the VFIO nodes before the holder's uid; restored at detach.
+    std::optional<std::uint32_t> node_owner{};
+    std::optional<HolderAccess> access{};  // with a holder, in answers
     bool operator==(Attachment const&) const = default;
 };
+
+// So many characters; letters, digits and -._: alone, as it gets into messages and file names.
+inline constexpr std::size_t holder_name_max = 64;
+[[nodiscard]] bool can_be_a_holders(std::string_view name);
+inline constexpr char const* rule_of_holder_names =
+    "must have 1 to 64 characters: letters, digits, '-', '_', '.' and ':', with a letter or digit "
+    "first";
 
 [[nodiscard]] std::string hostdev_alias(std::string_view attachment_id);
 [[nodiscard]] bool is_attachment_id(std::string_view text);

@@ -99,6 +99,13 @@ void fields(F& f, V& traffic) {
     f.defaulted("rdma_hw_counters", traffic.rdma_hw_counters);
 }
 
+template <class F, Of<VfioPaths> V>
+void fields(F& f, V& vfio) {
+    f.nullable("group", vfio.group);
+    f.nullable("device", vfio.device);
+    f.value("owner", vfio.owner);
+}
+
 template <class F, Of<VfState> V>
 void fields(F& f, V& vf) {
     f.value("index", vf.index);
@@ -108,6 +115,7 @@ void fields(F& f, V& vf) {
     f.nullable("ifname", vf.ifname);
     f.read_by("settings", vf.settings, read_reported);
     f.defaulted("holders", vf.holders);
+    f.maybe("vfio", vf.vfio);
 }
 
 template <class F, Of<VfQuarantine> V>

@@ -114,6 +114,14 @@ struct VfioHolder {
     bool operator==(VfioHolder const&) const = default;
 };
 
+// The nodes by which a process opens a VF that is bound to VFIO.
+struct VfioPaths {
+    std::optional<std::string> group;   // "/dev/vfio/27"; another number after each boot
+    std::optional<std::string> device;  // "/dev/vfio/devices/vfio3", since Linux 6.6
+    std::uint32_t owner = 0;            // uid, of the first of them
+    bool operator==(VfioPaths const&) const = default;
+};
+
 struct VfState {
     std::uint16_t index = 0;
     PciAddress pci;                            // from the virtfnN link; changes with num_vfs
@@ -122,6 +130,7 @@ struct VfState {
     std::optional<std::string> ifname;         // netdev on this host, if its driver created one
     VfSpec settings;                           // what rtnetlink reports; absent: not reported
     std::vector<VfioHolder> holders;
+    std::optional<VfioPaths> vfio{};  // absent: not bound to VFIO
     bool operator==(VfState const&) const = default;
 };
 

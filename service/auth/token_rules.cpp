@@ -39,13 +39,15 @@ Result<void> check_scopes(Scopes const& scopes, std::vector<std::string> const& 
     if (!scopes) return {};
     Error error{Problem::invalid_request, "", ""};
     for (std::size_t i = 0; i < scopes->size(); ++i)
-        if (std::ranges::find(nouns, (*scopes)[i]) == nouns.end())
+        if ((*scopes)[i] != external_holders_scope &&
+            std::ranges::find(nouns, (*scopes)[i]) == nouns.end())
             error.violations.push_back({fmt::format("/scopes/{}", i), "is no noun of this API"});
         else if (std::ranges::count(*scopes, (*scopes)[i]) > 1)
             error.violations.push_back({fmt::format("/scopes/{}", i), "is there twice"});
     if (error.violations.empty()) return {};
     error.detail = "the scopes are not nouns of this API, each named once";
-    error.remedy = fmt::format("choose from {}", fmt::join(nouns, ", "));
+    error.remedy =
+        fmt::format("choose from {}, {}", fmt::join(nouns, ", "), external_holders_scope);
     return fail(std::move(error));
 }
 
@@ -59,6 +61,18 @@ Result<void> may_hand_out(Principal const& who, Scopes const& scopes) {
                 fmt::format("{} has the scopes {} alone, and can't hand out more", who.name,
                             fmt::join(*who.scopes, ", ")),
                 "ask for these scopes or fewer, or use a token without scopes");
+}
+
+Result<void> may_name_holders(Principal const& who) {
+    bool const may =
+        who.scopes ? std::ranges::find(*who.scopes, external_holders_scope) != who.scopes->end()
+                   : who.role == Role::admin;
+    if (may) return {};
+    return fail(
+        Problem::forbidden,
+        fmt::format("{} may attach VFs to VMs of libvirt, not to external holders", who.name),
+        fmt::format("use an admin's role without scopes, or a token whose scopes name {}",
+                    external_holders_scope));
 }
 
 Token rotated(Token token, std::string sha256, Time now, std::chrono::seconds grace) {

@@ -15,13 +15,19 @@ using Scopes = std::optional<std::vector<std::string>>;
 // A token whose request says nothing of it ends after token_lifetime_default.
 [[nodiscard]] Result<std::optional<Time>> expiry_of(TokenRequest const& request, Time now);
 
-// Refuses a scope that is none of the API's nouns: a typo would deny what was meant.
+// Refuses a scope that is none of the API's nouns, nor external_holders_scope: a typo would deny
+// what was meant.
 [[nodiscard]] Result<void> check_scopes(Scopes const& scopes,
                                         std::vector<std::string> const& nouns);
 
 // Refuses scopes beyond those of `who`: they would be no limit if a token with them could hand out
 // one without.
 [[nodiscard]] Result<void> may_hand_out(Principal const& who, Scopes const& scopes);
+
+// The permission to attach VFs to external holders: no role below admin has it, and a token with
+// scopes has it only if they name it.
+inline constexpr auto external_holders_scope = "external-holders";
+[[nodiscard]] Result<void> may_name_holders(Principal const& who);
 
 // Gives the token another secret. It then lasts as long as it was to last from the secret before;
 // that one is valid during `grace`, and the one before it no longer.

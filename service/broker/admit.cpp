@@ -41,6 +41,9 @@ Result<void> check_words(Step const& step) {
     if (auto const* const detach = as<DetachHostdev>(step);
         detach && !is_attachment_id(detach->attachment))
         return unsafe("id of an attachment", detach->attachment);
+    if (auto const* const attach = as<AttachExternal>(step);
+        attach && !can_be_a_holders(attach->holder))
+        return unsafe("name of a holder", attach->holder);
     if (auto const* const add = as<AddSoftRdmaLink>(step)) {
         if (wrong_rdma_name(add->link.name)) return unsafe("name of an RDMA link", add->link.name);
         if (wrong_netdev_name(add->link.ifname)) return unsafe("netdev's name", add->link.ifname);
@@ -74,8 +77,8 @@ bool ends_something(Records const& records, Step const& step) {
     };
     if (bind) return std::ranges::all_of(bind->vfs, had);
     if (auto const* const reset = as<ResetVf>(step)) return records.contains(reset->vf);
-    return as<DetachHostdev>(step) || as<RemoveAddress>(step) || as<RemovePeer>(step) ||
-           as<RemoveVlanInterface>(step) || as<RemoveRdmaLink>(step);
+    return as<DetachHostdev>(step) || as<DetachExternal>(step) || as<RemoveAddress>(step) ||
+           as<RemovePeer>(step) || as<RemoveVlanInterface>(step) || as<RemoveRdmaLink>(step);
 }
 
 Result<void> check_bounds(HostBounds const& bounds, Records const& records, HostView const& host,
@@ -90,13 +93,13 @@ Result<void> check_bounds(HostBounds const& bounds, Records const& records, Host
 }
 
 // No record: no VM has had the VF since it was made.
-Result<void> check_clean(Records const& records, AttachHostdev const& step) {
-    auto const found = records.find(step.vf);
+Result<void> check_clean(Records const& records, VfId const& vf, std::string const& vm_uuid) {
+    auto const found = records.find(vf);
     if (found == records.end()) return {};
     auto const& record = found->second;
-    if (record.clean || record.vm_uuid == step.vm_uuid) return {};
+    if (record.clean || record.vm_uuid == vm_uuid) return {};
     return refused(Problem::conflict,
-                   fmt::format("VF {} was not reset since VM {} had it", to_string(step.vf),
+                   fmt::format("VF {} was not reset since VM {} had it", to_string(vf),
                                record.vm_uuid.value_or("(unknown)")),
                    "end that attachment first: its detach resets the VF");
 }
@@ -126,6 +129,35 @@ Result<void> check_device(HostView const& host, AttachHostdev const& step) {
     return check_unnamed(step.vf, vf->pci, host.hypervisor, step.vm_uuid);
 }
 
+// `host` has no VMs for a holder that has the VF already.
+Result<void> check_external(Records const& records, HostView const& host,
+                            AttachExternal const& step) {
+    VFMGR_CHECK(check_clean(records, step.vf, external_key(step.holder)));
+    auto const* const vf = find_vf(host, step.vf);
+    if (!vf)
+        return refused(Problem::conflict, fmt::format("there is no VF {}", to_string(step.vf)),
+                       "attach it again: it was made anew meanwhile");
+    return check_unnamed(step.vf, vf->pci, host.hypervisor, {});
+}
+
+// Without a record nobody got the nodes: the step undoes an attach that was refused.
+Result<void> check_end(Records const& records, HostView const& host, DetachExternal const& step) {
+    auto const found = records.find(step.vf);
+    bool const recorded = found != records.end();
+    if (recorded && !found->second.clean && found->second.vm_uuid && !is_external(found->second))
+        return refused(Problem::conflict,
+                       fmt::format("VF {} is VM {}'s", to_string(step.vf), *found->second.vm_uuid),
+                       "detach it from that VM");
+    auto const* const vf = find_vf(host, step.vf);
+    if (!step.owner || *step.owner == 0 || (recorded && step.owner == found->second.node_owner) ||
+        (vf && vf->vfio && step.owner == vf->vfio->owner))
+        return {};
+    return refused(
+        Problem::forbidden,
+        fmt::format("user {} did not have VF {} before", *step.owner, to_string(step.vf)),
+        "no vfmgrd asks for it: see who runs as its user, journalctl -u vfmgrd");
+}
+
 Result<void> check_removal(HostView const& host, SetNumVfs const& step) {
     auto const& vfs = host.kernel.pfs.at(step.pf).vfs;
     if (vfs.size() == step.count) return {};
@@ -144,6 +176,9 @@ Result<void> check_trusted(std::vector<std::string> const& trusted, std::string 
 
 Sight sight_for(Records const& records, Step const& step) {
     if (as<AttachHostdev>(step) || as<SetNumVfs>(step)) return Sight::pf_and_vms;
+    if (auto const* const external = as<AttachExternal>(step))
+        return has_had(records, *external) ? Sight::pf : Sight::pf_and_vms;
+    if (as<DetachExternal>(step)) return Sight::pf;
     return touches_unrecorded(records, step) ? Sight::pf : Sight::nothing;
 }
 
@@ -154,9 +189,12 @@ Result<void> admit(HostRules const& rules, Records const& records, HostView cons
     if (auto const* const add = as<AddSoftRdmaLink>(step))
         return check_trusted(rules.trusted_netdevs, add->link.ifname);
     if (auto const* const number = as<SetNumVfs>(step)) return check_removal(host, *number);
+    if (auto const* const external = as<AttachExternal>(step))
+        return check_external(records, host, *external);
+    if (auto const* const end = as<DetachExternal>(step)) return check_end(records, host, *end);
     auto const* const attach = as<AttachHostdev>(step);
     if (attach == nullptr) return {};
-    VFMGR_CHECK(check_clean(records, *attach));
+    VFMGR_CHECK(check_clean(records, attach->vf, attach->vm_uuid));
     return check_device(host, *attach);
 }
 

@@ -20,6 +20,8 @@ std::vector<VfId> vfs_of(Step const& step) {
         vfs.push_back(reset->vf);
     else if (auto const* const attach = as<AttachHostdev>(step))
         vfs.push_back(attach->vf);
+    else if (auto const* const external = as<AttachExternal>(step))
+        vfs.push_back(external->vf);
     return vfs;
 }
 
@@ -31,6 +33,7 @@ struct Kept {
     std::optional<std::string> vm_uuid;
     bool clean = true;
     std::optional<PciAddress> pci;
+    std::optional<std::uint32_t> node_owner;
 };
 
 template <class F, Of<Kept> V>
@@ -41,6 +44,7 @@ void fields(F& f, V& kept) {
     f.maybe("vm_uuid", kept.vm_uuid);
     f.value("clean", kept.clean);
     f.maybe("pci", kept.pci);
+    f.maybe("node_owner", kept.node_owner);
 }
 
 struct KeptRecords {
@@ -80,7 +84,33 @@ bool is_same(Records const& records, Records const& others, VfId const& vf) {
     return one->second == other->second;
 }
 
+void record_external(VfRecord& record, VfState const* now, AttachExternal const& step,
+                     bool had_it) {
+    ++record.attachments;
+    record.vm_uuid = external_key(step.holder);
+    record.clean = false;
+    record.pci.reset();
+    // Of a VF that the holder has already, the nodes may be the holder's.
+    if (had_it) return;
+    record.node_owner.reset();
+    if (now && now->vfio && now->vfio->owner != 0) record.node_owner = now->vfio->owner;
+}
+
 }  // namespace
+
+std::string external_key(std::string_view holder) {
+    return fmt::format("external:{}", holder);
+}
+
+bool is_external(VfRecord const& record) {
+    return record.vm_uuid && record.vm_uuid->starts_with(external_key({}));
+}
+
+bool has_had(Records const& records, AttachExternal const& step) {
+    auto const found = records.find(step.vf);
+    return found != records.end() && !found->second.clean &&
+           found->second.vm_uuid == external_key(step.holder);
+}
 
 bool touches_unrecorded(Records const& records, Step const& step) {
     return std::ranges::any_of(vfs_of(step), [&](VfId const& vf) { return !records.contains(vf); });
@@ -97,13 +127,21 @@ Records recorded_before(Records records, HostView const& host, Step const& step)
         record.clean = false;
         record.pci = attach->pci;
     }
+    if (auto const* const external = as<AttachExternal>(step)) {
+        bool const had_it = has_had(records, *external);
+        record_external(records[external->vf], find_vf(host, external->vf), *external, had_it);
+    }
     return records;
 }
 
 Records recorded_after(Records records, Records const& began, Step const& step) {
-    // Every VF of the PF was made anew, or is gone.
+    // Every VF of the PF was made anew, or is gone. That an external holder has one is no XML's to
+    // say: at the next boot, this tells it from a VF that a VM may have.
     if (auto const* const number = as<SetNumVfs>(step))
-        std::erase_if(records, [&](auto const& one) { return one.first.pf == number->pf; });
+        std::erase_if(records, [&](auto const& one) {
+            auto const& [vf, record] = one;
+            return vf.pf == number->pf && (record.clean || !is_external(record));
+        });
     if (auto const* const reset = as<ResetVf>(step)) {
         auto const before = began.find(reset->vf);
         auto const now = records.find(reset->vf);
@@ -143,8 +181,8 @@ bool has_unrecorded(HypervisorView const& view, Records const& records) {
 std::string to_text(Records const& records) {
     KeptRecords kept;
     for (auto const& [vf, record] : records)
-        kept.vfs.push_back(
-            {vf, record.baseline, record.driver, record.vm_uuid, record.clean, record.pci});
+        kept.vfs.push_back({vf, record.baseline, record.driver, record.vm_uuid, record.clean,
+                            record.pci, record.node_owner});
     nlohmann::json out;
     JsonWriter writer(out);
     fields(writer, kept);
@@ -155,8 +193,9 @@ Result<Records> parse_records(std::string_view text) {
     VFMGR_TRY(auto kept, from_json_text<KeptRecords>(text));
     Records records;
     for (auto& one : kept.vfs)
-        records.insert_or_assign(one.vf, VfRecord{std::move(one.baseline), std::move(one.driver),
-                                                  std::move(one.vm_uuid), one.clean, one.pci});
+        records.insert_or_assign(
+            one.vf, VfRecord{std::move(one.baseline), std::move(one.driver), std::move(one.vm_uuid),
+                             one.clean, one.node_owner, one.pci});
     return records;
 }
 

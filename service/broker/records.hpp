@@ -15,15 +15,23 @@ namespace vfmgr::broker {
 struct VfRecord {
     VfSpec baseline;  // its settings before the first change, and its driver
     std::optional<std::string> driver{};
-    // The VM that has the VF, or had it last; absent: none has had it since it was made.
+    // The VM that has the VF, or had it last, or external_key(); absent: none since it was made.
     std::optional<std::string> vm_uuid{};
-    bool clean = true;                // it was reset after that VM
+    bool clean = true;  // it was reset after that VM
+    // Who had the VFIO nodes before an external holder got them; absent: root.
+    std::optional<std::uint32_t> node_owner{};
     std::optional<PciAddress> pci{};  // where that VM's XML has it
     // Attachments so far: tells a reset that ends whether one has begun meanwhile. Not in the file.
     std::uint64_t attachments = 0;
     bool operator==(VfRecord const&) const = default;
 };
 using Records = std::map<VfId, VfRecord>;
+
+// Stands for the VM's UUID where an external holder has the VF. No UUID looks like it.
+[[nodiscard]] std::string external_key(std::string_view holder);
+[[nodiscard]] bool is_external(VfRecord const& record);
+// Whether this holder has had the VF since its last reset.
+[[nodiscard]] bool has_had(Records const& records, AttachExternal const& step);
 
 // Whether the step touches a VF that has no record yet, so that its PF must be observed first.
 [[nodiscard]] bool touches_unrecorded(Records const& records, Step const& step);

@@ -46,6 +46,24 @@ Result<VfSpec> settings_of(AttachArguments const& arguments) {
     return settings;
 }
 
+Result<void> name_receiver(AttachmentSpec& spec, AttachArguments const& arguments) {
+    spec.vm = arguments.vm;
+    if (!arguments.external.empty())
+        spec.holder = ExternalHolder{HolderKind::external, arguments.external, arguments.uid};
+    if (spec.holder && !spec.vm.empty())
+        return fail(
+            Problem::invalid_request,
+            fmt::format("VM {} and the holder {} can't both get it", spec.vm, spec.holder->name),
+            "name the VM, or --external NAME where libvirt does not run it");
+    if (!spec.holder && spec.vm.empty())
+        return fail(Problem::invalid_request, "no VM is named",
+                    "name one, or --external NAME where libvirt does not run it");
+    if (!spec.holder && arguments.uid)
+        return fail(Problem::invalid_request, "--uid is an external holder's",
+                    "add --external NAME, or leave --uid out: libvirt gives QEMU what it needs");
+    return {};
+}
+
 }  // namespace
 
 Result<Vlan> parse_vlan(std::string_view text) {
@@ -77,7 +95,7 @@ Result<bool> parse_on_off(std::string_view option, std::string_view text) {
 
 Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments, AttachedVf const& vf) {
     AttachmentSpec spec;
-    spec.vm = arguments.vm;
+    VFMGR_CHECK(name_receiver(spec, arguments));
     spec.pf = vf.pf;
     spec.vf = vf.index;
     if (!arguments.network.empty()) spec.network = arguments.network;

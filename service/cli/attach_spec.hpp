@@ -15,6 +15,8 @@ namespace vfmgr {
 
 struct AttachArguments {
     std::string vm;
+    std::string external;  // name of a holder, instead of a VM
+    std::optional<std::uint32_t> uid;
     std::string pf;
     std::string vf;  // a number, for a VF of `pf`, or a name of a VF
     std::string network;
@@ -54,7 +56,7 @@ struct AttachedVf {
     std::optional<PciAddress> pf{};
     std::optional<std::uint16_t> index{};
 };
-// The caller resolves the names of PF and VF.
+// The caller resolves the names of PF and VF. Refuses a VM and a holder at once, and neither.
 [[nodiscard]] Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments,
                                                      AttachedVf const& vf);
 

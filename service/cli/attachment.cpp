@@ -110,12 +110,12 @@ Result<void> attach(Options const& options, AttachArguments const& arguments) {
               change(connection, options, std::move(request), attachment_table({})));
     if (!settled.done) return {};
     auto const& operation = settled.done->operation;
+    auto const& receiver = spec.holder ? spec.holder->name : spec.vm;
     if (several) {
-        print_sentence(fmt::format("VM {} has its {} VFs", arguments.vm, *arguments.count),
-                       options);
+        print_sentence(fmt::format("VM {} has its {} VFs", receiver, *arguments.count), options);
         return print_attachments(connection, options, operation.attachments);
     }
-    print_sentence(fmt::format("VM {} has its VF", arguments.vm), options);
+    print_sentence(fmt::format("VM {} has its VF", receiver), options);
     return print_attachment(connection, options, operation.subject);
 }
 
@@ -279,7 +279,15 @@ void add_attach(CLI::App& app, Session& session) {
     auto const [command, arguments] =
         add_command(app, session, "attach", "attach a VF to a VM; --verify proves RDMA over it",
                     attach, AttachArguments{});
-    command->add_option("VM", arguments.vm, "name or UUID")->required();
+    command->add_option("VM", arguments.vm, "name or UUID; none with --external");
+    command
+        ->add_option("--external", arguments.external,
+                     "name of a VM that libvirt does not run: the VF is only made ready for it")
+        ->type_name("NAME");
+    command
+        ->add_option("--uid", arguments.uid,
+                     "user that gets the VFIO nodes of the VF, with --external (default: root)")
+        ->type_name("UID");
     command
         ->add_option("--count", arguments.count,
                      "so many VFs at once: all of them, or none (default: 1)")

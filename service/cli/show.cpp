@@ -259,13 +259,33 @@ std::string interop_page(InteropWindow const& window, Options const&) {
     return out;
 }
 
+namespace {
+
+// How an external holder, which no XML names, opens its VF.
+std::string access_lines(Attachment const& attachment) {
+    if (!attachment.access) return {};
+    auto const& access = *attachment.access;
+    return facts({{"VFIO group", cell(access.group)},
+                  {"VFIO device", cell(access.device)},
+                  {"QEMU arguments", cell(access.qemu)}});
+}
+
+std::string receiver_text(Attachment const& attachment) {
+    if (!attachment.holder) return cell(attachment.vm) + " (" + cell(attachment.vm_uuid) + ")";
+    auto const& uid = attachment.holder->uid;
+    return cell(attachment.vm) +
+           (uid ? fmt::format(" (external, uid {})", *uid) : std::string(" (external)"));
+}
+
+}  // namespace
+
 std::string attachment_page(Attachment const& attachment, Options const& options) {
     auto const& settings = attachment.settings;
     auto const every = attachment.spec.verify_every_seconds;
     auto out =
         facts({{"attachment", cell(attachment.id)},
                {"state", cell(attachment.state)},
-               {"VM", cell(attachment.vm) + " (" + cell(attachment.vm_uuid) + ")"},
+               {"VM", receiver_text(attachment)},
                {"VF", fmt::format("{} ({})", to_string(attachment.vf), cell(attachment.vf_pci))},
                {"MAC", cell(settings.mac)},
                {"VLAN", cell(settings.vlan, &Vlan::id)},
@@ -281,6 +301,7 @@ std::string attachment_page(Attachment const& attachment, Options const& options
                {"persistent XML", cell(attachment.config)},
                {"created", cell(attachment.created_at)},
                {"requested by", cell(attachment.requested_by)}});
+    out += access_lines(attachment);
     if (attachment.verification) out += "\n" + verification_page(*attachment.verification, options);
     return out;
 }

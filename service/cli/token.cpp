@@ -130,8 +130,9 @@ void add_token_commands(CLI::App& app, Session& session) {
     create_command->add_option("--description,--name", arguments.description,
                                "whom or what the token is for");
     create_command->add_option("--scope", arguments.scopes,
-                               "noun of the API that it may use, such as attachments; may be "
-                               "repeated (default: all that its role may)");
+                               "noun of the API that it may use, such as attachments, or "
+                               "external-holders; may be repeated (default: all that its role "
+                               "may)");
     auto* const days =
         create_command->add_option("--days", arguments.days, "days until it expires (default: 90)");
     auto* const time = create_command->add_option("--expires-at", arguments.expires_at,

@@ -8,9 +8,11 @@
 
 #include "api/types/json.hpp"
 #include "api/types/text.hpp"
+#include "service/auth/token_rules.hpp"
 #include "service/routes/api.hpp"
 #include "service/routes/page.hpp"
 #include "vfmgr/engine/revision.hpp"
+#include "vfmgr/plan/external.hpp"
 
 namespace vfmgr {
 namespace {
@@ -54,7 +56,8 @@ Result<http::Response> list_attachments(Call const& call, Snapshot const& now) {
     return page_of_all(
         call, now.desired->attachments, [](auto const& entry) { return entry.first; },
         [&](auto const& entry) {
-            return passes(entry.second) ? std::optional(entry.second) : std::nullopt;
+            return passes(entry.second) ? std::optional(with_access(entry.second, *now.host))
+                                        : std::nullopt;
         });
 }
 
@@ -62,7 +65,8 @@ Result<http::Response> show_attachment(Call const& call, Snapshot const& now) {
     auto const attachment = now.desired->attachments.find(call.ids.at("id"));
     if (attachment == now.desired->attachments.end()) return fail(no_attachment(call.ids.at("id")));
     // A tenant's snapshot has its view already.
-    return with_etag(json_response(200, attachment->second), revision_of(attachment->second, {}));
+    return with_etag(json_response(200, with_access(attachment->second, *now.host)),
+                     revision_of(attachment->second, {}));
 }
 
 // These commands always begin an operation.
@@ -87,6 +91,8 @@ void fields(F& reader, V& body) {
 
 Result<Change> attach(Call const& call) {
     VFMGR_TRY(auto body, from_json_text<AttachBody>(call.request.body));
+    for (auto const& spec : body.specs)
+        if (spec.holder) VFMGR_CHECK(may_name_holders(call.who));
     return always(Attach{std::move(body.specs)});
 }
 

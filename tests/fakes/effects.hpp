@@ -28,6 +28,8 @@ struct FakeKernel::Effects {
     Outcome operator()(BindVfs const& step) const;
     Outcome operator()(ResetVf const& step) const;
     Outcome operator()(SetPciValues const& step) const;
+    Outcome operator()(AttachExternal const& step) const;
+    Outcome operator()(DetachExternal const& step) const;
     Outcome operator()(SetLink const& step) const;
     Outcome operator()(AwaitCarrier const& step) const;
     Outcome operator()(AddVlanInterface const& step) const;

@@ -167,6 +167,7 @@ Result<Observed> FakeKernel::Effects::operator()(BindVfs const& step) const {
         if (step.driver) overrides[target->pci] = *step.driver;
         target->driver.reset();
         target->ifname.reset();
+        target->vfio.reset();  // and what they were set to, is gone with the nodes
         if (extent == Extent::half && target == changing.back()) break;
         auto const bound = step.driver ? bind(step.pf, *target, *step.driver) : Result<void>{};
         overrides.erase(target->pci);
@@ -186,6 +187,8 @@ Result<void> FakeKernel::Effects::bind(PciAddress const& pf_address, VfState& ta
     if (driver == "vfio-pci" && !target.iommu_group)
         return refused(what, "readlink driver", ENOENT);
     target.driver = driver;
+    if (driver == "vfio-pci")
+        target.vfio = VfioPaths{fmt::format("/dev/vfio/{}", *target.iommu_group), {}, 0};
     if (driver == model.vf_driver) {
         VFMGR_TRY(auto* const owner, pf(pf_address));
         target.ifname = fmt::format("{}v{}", owner->info.ifname, target.index);
@@ -205,6 +208,27 @@ Result<Observed> FakeKernel::Effects::operator()(ResetVf const& step) const {
     ++resets[step.vf];
     auto const counted = counters.extract(step.vf);
     return Observed{{}, counted ? std::optional(counted.mapped()) : std::nullopt};
+}
+
+// The node is one file: a part of the step is all of it, or nothing.
+FakeKernel::Effects::Outcome FakeKernel::Effects::operator()(AttachExternal const& step) const {
+    VFMGR_TRY(auto* const target, vf(step.vf));
+    if (target->driver != "vfio-pci")
+        return fail(
+            Problem::conflict,
+            fmt::format("VF {} of {} is not bound to VFIO", step.vf.index, to_string(step.vf.pf)),
+            "attach it again: its driver changed meanwhile");
+    VFMGR_CHECK(nobody_holds(*target, step.vf.pf));
+    if (step.uid && target->vfio && extent == Extent::whole) target->vfio->owner = *step.uid;
+    return Observed{};
+}
+
+// Half: the nodes have their owner, and the holders were not looked for.
+FakeKernel::Effects::Outcome FakeKernel::Effects::operator()(DetachExternal const& step) const {
+    VFMGR_TRY(auto* const target, vf(step.vf));
+    if (step.owner && target->vfio) target->vfio->owner = *step.owner;
+    if (extent == Extent::whole) VFMGR_CHECK(nobody_holds(*target, step.vf.pf));
+    return Observed{};
 }
 
 FakeKernel::Effects::Outcome FakeKernel::Effects::operator()(SetPciValues const& step) const {

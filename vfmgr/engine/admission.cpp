@@ -13,6 +13,7 @@
 #include "vfmgr/engine/state.hpp"
 #include "vfmgr/engine/stored.hpp"
 #include "vfmgr/engine/tenants.hpp"
+#include "vfmgr/plan/external.hpp"
 #include "vfmgr/plan/firmware.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
 #include "vfmgr/plan/schedule.hpp"
@@ -254,6 +255,7 @@ struct Engine::Admitting {
         auto const attachment = state.desired().attachments.find(command.attachment);
         if (attachment == state.desired().attachments.end())
             return fail(no_attachment(command.attachment));
+        if (attachment->second.holder) return fail(no_proof_by_external(attachment->second.vm));
         if (!attachment->second.address)
             return fail(discreetly(
                 {Problem::unsupported,
@@ -362,7 +364,7 @@ Result<Answer> Engine::admit_known(Control::State& state, Command const& command
     operation.requested_by = intent.requested_by;
     operation.request_id = intent.request_id;
     operation.steps = planned_steps(admission.plan);
-    if (!attachments.empty()) operation.vm_uuid = attachments.front().vm_uuid;
+    if (!attachments.empty()) operation.vm_uuid = vm_uuid_of(attachments.front());
     if (attachments.size() > 1)
         for (auto const& one : attachments) operation.attachments.push_back(one.id);
     VFMGR_TRY(operation, operations_.accept(state, std::move(operation), intent,

@@ -10,6 +10,7 @@
 #include "vfmgr/engine/stored.hpp"
 #include "vfmgr/engine/tenants.hpp"
 #include "vfmgr/engine/timing.hpp"
+#include "vfmgr/plan/external.hpp"
 
 namespace vfmgr {
 namespace {
@@ -104,13 +105,14 @@ Result<bool> Attachments::begin_attachments(Operation& operation, Request const&
 Result<Attachments::Begun<AttachmentSetPlan>> Attachments::begin(Operation& operation,
                                                                  Request const& request) {
     constexpr int tries_max = 8;
-    auto const& wanted = request.specs.front().vm;  // that of all of them
+    auto const& first = request.specs.front();
+    auto const& wanted = receiver_of(first);  // that of all of them
     auto const admitted = seams().control.snapshot();
-    auto const* const vm = find_vm(*admitted.host, wanted);
+    auto const* const vm = find_vm(*admitted.host, first.vm);
     for (int tries = 0; tries < tries_max; ++tries) {
         VFMGR_TRY(auto const pfs, pfs_for(request));
-        ClaimKeys keys{VmKey{vm ? vm->uuid : wanted}};
-        keys.insert(pfs.begin(), pfs.end());
+        ClaimKeys keys(pfs.begin(), pfs.end());
+        if (!first.holder) keys.insert(VmKey{vm ? vm->uuid : wanted});
         VFMGR_TRY(auto claim, operations_.claim(operation, std::move(keys)));
         // Several PFs are observed at the same time, each by its worker.
         auto const scope = pfs.size() == 1 ? KernelScope(*pfs.begin()) : std::nullopt;
@@ -140,6 +142,9 @@ bool Attachments::perform_attach(Operation& operation, Begun<AttachmentSetPlan>&
     Batch batch;
     for (auto& attachment : attachments) {
         attachment.state = AttachmentState::attached;
+        if (auto const owner = done->node_owners.find(attachment.vf);
+            owner != done->node_owners.end())
+            attachment.node_owner = owner->second;
         batch.save_attachments.push_back(attachment);
         batch.save_events.push_back(event_of(EventKind::attached, attachment, &operation,
                                              "has " + settings_sentence(attachment.settings),

@@ -12,10 +12,6 @@
 namespace vfmgr {
 namespace {
 
-ClaimKeys keys_of_change(Attachment const& attachment) {
-    return {attachment.vf.pf, VmKey{attachment.vm_uuid}};
-}
-
 // Saves what the change decides, in the attachment as it is now: a guest's report changes it
 // without a claim. A verdict over other settings proves nothing of these; the history keeps it.
 void save_changed(Batch& batch, DesiredState const& now, Attachment const& changed) {
@@ -57,7 +53,7 @@ Result<Attachments::Begun<AttachmentPlan>> Attachments::begin_change(
     auto const admitted = seams().control.snapshot().desired;
     auto const known = admitted->attachments.find(id);
     if (known == admitted->attachments.end()) return fail(no_such_attachment(id));
-    VFMGR_TRY(auto claim, operations_.claim(operation, keys_of_change(known->second)));
+    VFMGR_TRY(auto claim, operations_.claim(operation, claims_on(known->second)));
     VFMGR_TRY(HostView host, observe_for(seams(), known->second.vf.pf));
     auto const span = timed(SpanKind::plan, "plan the change");
     std::optional<JournalRecord> first;
@@ -141,7 +137,7 @@ void Attachments::prove_change(Operation& operation, Verify const& command,
 
 Result<void> Attachments::change_back(Operation& operation, Attachment const& before,
                                       Attachment const& changed) {
-    auto const claim = operations_.claims().take(keys_of_change(before));
+    auto const claim = operations_.claims().take(claims_on(before));
     auto const desired = seams().control.snapshot().desired;
     auto const now = desired->attachments.find(before.id);
     if (now == desired->attachments.end()) return fail(no_such_attachment(before.id));

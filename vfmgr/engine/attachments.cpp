@@ -17,10 +17,6 @@
 namespace vfmgr {
 namespace {
 
-ClaimKeys keys(PciAddress const& pf, std::string const& vm_uuid) {
-    return {pf, VmKey{vm_uuid}};
-}
-
 // Saves the attachment as it is now, because a guest's report changes it without a claim.
 void save_as(AttachmentState state, std::string const& id, DesiredState const& now, Batch& batch) {
     auto const attachment = now.attachments.find(id);
@@ -46,6 +42,14 @@ Error not_clean(Attachment const& attachment, std::vector<std::string> const& re
             fmt::format("VF {}, detached from VM {}, is in quarantine: {}",
                         to_string(attachment.vf), attachment.vm, fmt::join(residue, "; ")),
             lift_it(attachment.vf)};
+}
+
+Error still_held(Attachment const& attachment, Error error) {
+    if (error.problem != Problem::vf_in_use) return error;
+    error.remedy =
+        fmt::format("end that process: the VF is then detached by itself, or by vfctl detach {}",
+                    attachment.id);
+    return error;
 }
 
 // The VM has no router: the responder it tests against must be in its own network.
@@ -112,12 +116,15 @@ Result<void> Attachments::perform_detach(Operation& operation, Attachment const&
             event_of(EventKind::detach_failed, attachment, &operation,
                      fmt::format("VM {} kept VF {}", attachment.vm, to_string(attachment.vf)),
                      seams().clock.now()));
+    } else if (known && as<DetachExternal>(done.error().step)) {
+        // A process still holds it: the attachment stays `detaching`, as well.
+        outcome = fail(still_held(attachment, done.error().error));
     } else {
         auto residue = left_undone(operation);
         std::ranges::copy(done.error().residue, std::back_inserter(residue));
         end = quarantined({attachment}, done.error().error.detail, residue);
     }
-    if (!done) outcome = fail(done.error().error);
+    if (!done && outcome) outcome = fail(done.error().error);
     end.save_operations.push_back(operation);
     seams().control.wait([&](Control::State& state) { return state.erase_run(attachment.id); });
     if (!operations_.commit_at_last(end)) return fail(vfmgrd_stops());
@@ -138,7 +145,7 @@ DetachOutcome Attachments::observe_detached(Attachment const& attachment, Detach
 Result<bool> Attachments::detach_each(Operation& operation,
                                       std::vector<Attachment> const& attached) {
     ClaimKeys claimed;
-    for (auto const& one : attached) claimed.merge(keys(one.vf.pf, one.vm_uuid));
+    for (auto const& one : attached) claimed.merge(claims_on(one));
     auto const claim = operations_.claims().take(std::move(claimed));
     std::vector<OperationStep> steps;
     std::vector<std::string> kept;
@@ -188,7 +195,7 @@ void Attachments::lift(Operation& operation, VfId const& vf) {
     auto const found = before->quarantine.find(vf);
     if (found == before->quarantine.end()) return over();
     auto const& had_it = found->second.attachment;
-    auto const claim = operations_.claims().take(keys(vf.pf, had_it.vm_uuid));
+    auto const claim = operations_.claims().take(claims_on(had_it));
     // Another lift may have been ahead in the queue, and the VF may be attached again.
     auto const desired = seams().control.snapshot().desired;
     auto const quarantine = desired->quarantine.find(vf);

@@ -33,6 +33,12 @@ std::string to_string(ClaimKey const& key) {
     return std::visit(KeyText{}, key);
 }
 
+ClaimKeys claims_on(Attachment const& attachment) {
+    ClaimKeys keys{attachment.vf.pf};
+    if (!attachment.holder) keys.insert(VmKey{attachment.vm_uuid});
+    return keys;
+}
+
 Held Claims::take(ClaimKeys keys) {
     return *take(std::move(keys), [] { return false; });
 }

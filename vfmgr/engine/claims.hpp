@@ -19,6 +19,7 @@
 
 #include "api/os/handle.hpp"
 #include "api/types/addresses.hpp"
+#include "api/types/attachment.hpp"
 #include "api/types/problem.hpp"
 
 namespace vfmgr {
@@ -42,6 +43,8 @@ struct NetdevKey {
 using ClaimKey = std::variant<PciAddress, VfId, VmKey, RdmaLinkKey, NetdevKey>;
 using ClaimKeys = std::set<ClaimKey>;
 [[nodiscard]] std::string to_string(ClaimKey const& key);  // "pf 0000:01:00.0", "vm UUID"
+// What is claimed to change the attachment: its PF, and its VM unless the holder is external.
+[[nodiscard]] ClaimKeys claims_on(Attachment const& attachment);
 
 class Claims {
   public:

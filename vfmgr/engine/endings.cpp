@@ -5,13 +5,13 @@
 
 #include "vfmgr/engine/declarations.hpp"
 #include "vfmgr/engine/state.hpp"
-#include "vfmgr/plan/links.hpp"
+#include "vfmgr/plan/external.hpp"
 
 namespace vfmgr {
 namespace {
 
 // A source that can't be read means in use.
-bool is_released(HostView const& host, Attachment const& attachment) {
+bool is_released_by_vm(HostView const& host, Attachment const& attachment) {
     auto const* const vf = find_vf(host, attachment.vf);
     if (vf && !vf->holders.empty()) return false;
     auto const* const vm = find_vm(host, attachment.vm_uuid);
@@ -24,30 +24,43 @@ bool knows_vms(HypervisorView const& view) {
 
 }  // namespace
 
-void Endings::end_unheld(Control::State& state, std::set<std::string> const& at_rest) {
-    auto const host = seams().control.snapshot().host;
-    if (operations_.stopping() || !knows_vms(host->hypervisor)) return;
+// Those that a VM of libvirt no longer holds.
+std::vector<std::string> Endings::unheld_by_vms(HostView const& host, DesiredState const& desired) {
+    std::vector<std::string> over;
     auto const now = seams().clock.steady_now();
     std::map<std::string, Deadline> unknown;
-    std::map<std::string, std::vector<std::string>> ended;  // by the VM's UUID
-    std::set<std::string> begun;
-    for (auto const& [id, attachment] : state.desired().attachments) {
-        auto const& uuid = attachment.vm_uuid;
-        bool over = attachment.state == AttachmentState::detaching || is_declared(attachment);
-        if (!find_vm(*host, uuid)) {
+    for (auto const& [id, attachment] : desired.attachments) {
+        if (attachment.holder) continue;
+        bool ends = attachment.state == AttachmentState::detaching || is_declared(attachment);
+        if (auto const& uuid = attachment.vm_uuid; !find_vm(host, uuid)) {
             auto const known = unknown_until_.find(uuid);
             unknown[uuid] = known == unknown_until_.end() ? now + vm_unknown_max : known->second;
-            over = over || unknown[uuid] <= now;
+            ends = ends || unknown[uuid] <= now;
         }
-        if (!over || !is_released(*host, attachment)) continue;
+        if (ends && is_released_by_vm(host, attachment)) over.push_back(id);
+    }
+    unknown_until_ = std::move(unknown);
+    return over;
+}
+
+void Endings::end_unheld(Control::State& state, std::set<std::string> const& at_rest) {
+    if (operations_.stopping()) return;
+    auto const host = seams().control.snapshot().host;
+    auto over = released(*host, state.desired());
+    if (knows_vms(host->hypervisor))
+        std::ranges::move(unheld_by_vms(*host, state.desired()), std::back_inserter(over));
+    std::set<std::string> begun;
+    std::map<std::pair<std::string, std::string>, std::vector<std::string>> of_vms;
+    for (auto const& id : over) {
+        auto const& attachment = state.desired().attachments.at(id);
         if (begun_.contains(id))
             begun.insert(id);
         else if (at_rest.contains(id))
-            ended[uuid].push_back(id);
+            of_vms[{attachment.vm_uuid, attachment.vm}].push_back(id);
     }
-    for (auto& [uuid, ids] : ended) {
+    for (auto const& [vm, ids] : of_vms) {
         begun.insert(ids.begin(), ids.end());
-        submit_(Detach{ids}, [this, ids](Result<Answer> const& answer) {
+        submit_(Detach{ids}, [this, ids = ids](Result<Answer> const& answer) {
             if (answer) return;
             seams().control.post([this, ids](Control::State&) {
                 for (auto const& id : ids) begun_.erase(id);
@@ -55,7 +68,6 @@ void Endings::end_unheld(Control::State& state, std::set<std::string> const& at_
         });
     }
     begun_ = std::move(begun);
-    unknown_until_ = std::move(unknown);
 }
 
 }  // namespace vfmgr

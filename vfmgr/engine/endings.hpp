@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends attachments that no VM holds any more: one whose VM kept the VF at a detach and has released
-// it since, those that a VM declared for one start, and those of a VM that libvirt no longer knows.
-// Owned by the engine; control thread only.
+// Ends attachments that nobody holds any more: one whose VM, or external holder, kept the VF at a
+// detach and has released it since, those that a VM declared for one start, and those of a VM that
+// libvirt no longer knows. Owned by the engine; control thread only.
 #pragma once
 
 #include <functional>
@@ -29,6 +29,9 @@ class Endings : public EnginePart {
     void end_unheld(Control::State& state, std::set<std::string> const& at_rest);
 
   private:
+    [[nodiscard]] std::vector<std::string> unheld_by_vms(HostView const& host,
+                                                         DesiredState const& desired);
+
     Submit const submit_;
     // Attachments whose detach was accepted, or waits for that. A refused one is tried again after
     // the next observation.

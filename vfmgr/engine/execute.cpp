@@ -83,7 +83,9 @@ enum class Aspect { number_of_vfs, settings, drivers, resets, interfaces, device
 Aspect aspect_of(Step const& step) {
     if (as<SetNumVfs>(step)) return Aspect::number_of_vfs;  // every VF is made anew
     if (as<ConfigureVfs>(step)) return Aspect::settings;
-    if (as<BindVfs>(step)) return Aspect::drivers;
+    // VFIO makes a VF's nodes when it is bound.
+    if (as<BindVfs>(step) || as<AttachExternal>(step) || as<DetachExternal>(step))
+        return Aspect::drivers;
     if (as<ResetVf>(step)) return Aspect::resets;
     if (as<SetLink>(step) || as<AwaitCarrier>(step) || as<AddVlanInterface>(step) ||
         as<RemoveVlanInterface>(step) || as<AddAddress>(step) || as<RemoveAddress>(step) ||
@@ -195,6 +197,9 @@ Result<void> do_step(Seams const& seams, Operation& operation, std::size_t index
         noted.reset_done_at = seams.clock.now();
         noted.counters = observed->counters;
     }
+    for (auto const& back : records.back().undo)
+        if (auto const* const detach = as<DetachExternal>(back); detach && detach->owner)
+            noted.node_owners[detach->vf] = *detach->owner;
     operation.steps[index].state = StepState::done;
     operation.steps[index].remarks = std::move(observed->remarks);
     noted.vm = std::move(observed->vm);

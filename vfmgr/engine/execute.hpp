@@ -4,6 +4,7 @@
 #pragma once
 
 #include <exception>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,6 +45,7 @@ struct ObservedOnTheWay {
     std::optional<VfCounters> counters;  // right before the reset, where the driver reports them
     KernelView left;                     // the plan's PFs, as they are after its last step
     std::optional<HypervisorView> vm{};  // the latest step's VM, as it was read back
+    std::map<VfId, std::uint32_t> node_owners{};  // before external holders got the nodes
 };
 
 // What a plan was made from.

@@ -18,7 +18,7 @@ constexpr auto gone_reason = "its PF is gone";
 
 ClaimKeys keys_of(PciAddress const& pf, std::vector<Attachment> const& attachments) {
     ClaimKeys keys{pf};
-    for (auto const& attachment : attachments) keys.insert(VmKey{attachment.vm_uuid});
+    for (auto const& attachment : attachments) keys.merge(claims_on(attachment));
     return keys;
 }
 

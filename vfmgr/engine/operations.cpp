@@ -9,6 +9,7 @@
 #include "api/os/random.hpp"
 #include "vfmgr/engine/state.hpp"
 #include "vfmgr/engine/timing.hpp"
+#include "vfmgr/plan/external.hpp"
 
 namespace vfmgr {
 namespace {
@@ -251,7 +252,7 @@ Event event_of(EventKind kind, Attachment const& attachment, Operation const* op
     event.vf = attachment.vf.index;
     event.attachment = attachment.id;
     event.vm = attachment.vm;
-    event.vm_uuid = attachment.vm_uuid;
+    event.vm_uuid = vm_uuid_of(attachment);
     if (operation) event.operation = operation->id;
     event.detail = std::move(detail);
     return event;

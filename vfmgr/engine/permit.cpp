@@ -159,6 +159,7 @@ struct Permitting {
         if (!spec.pool && !spec.reservation)
             fields.refuse(
                 "/pool", fmt::format("is required, or a reservation: {}", choice_of(tenant.pools)));
+        if (spec.holder) fields.refuse("/holder", "a tenant's VMs are libvirt's");
         fields.check(spec.address.has_value(), "/address", "address");
         fields.check(!spec.best_effort.empty(), "/best_effort", "best_effort");
         fields.check(spec.settings);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/engine/recorder.hpp"
+#include "vfmgr/plan/external.hpp"
 
 #include <fmt/format.h>
 
@@ -23,7 +24,7 @@ void set_attachment(Event& event, Attachment const& attachment) {
     event.vf = attachment.vf.index;
     event.attachment = attachment.id;
     event.vm = attachment.vm;
-    event.vm_uuid = attachment.vm_uuid;
+    event.vm_uuid = vm_uuid_of(attachment);
 }
 
 // The attachment as the batch saves it, or as it was before.

@@ -37,7 +37,7 @@ std::vector<Attachment> attachments_of(Operation const& operation, DesiredState 
 }
 
 void add_attachment(ClaimKeys& keys, Attachment const& attachment) {
-    keys.insert({attachment.vf.pf, VmKey{attachment.vm_uuid}});
+    keys.merge(claims_on(attachment));
 }
 
 void add_link(ClaimKeys& keys, SoftRdmaLink const& link) {
@@ -333,7 +333,8 @@ void Recovery::recover_attachments(UnfinishedOperation& unfinished, CutShort con
     // libvirtd may still execute the request that was in flight when the daemon died: the XML is
     // reliable only when its job has ended (vfmgr/hypervisor/LIBVIRT.md#requests-in-flight).
     std::map<std::string, std::string> vms;
-    for (auto const& one : attachments) vms.emplace(one.vm_uuid, one.vm);
+    for (auto const& one : attachments)
+        if (!one.holder) vms.emplace(one.vm_uuid, one.vm);
     for (auto const& [uuid, name] : vms)
         if (auto settled = seams().hypervisor.settle(uuid, seams().clock.steady_now() + 60s);
             !settled)

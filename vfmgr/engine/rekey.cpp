@@ -17,7 +17,7 @@ ClaimKeys keys_of(std::vector<PfMove> const& moves, DesiredState const& desired)
     for (auto const& move : moves) {
         keys.insert({move.from, move.to});
         for (auto const& attachment : attachments_of_pf(desired, move.from))
-            keys.insert(VmKey{attachment.vm_uuid});
+            keys.merge(claims_on(attachment));
     }
     return keys;
 }

@@ -34,7 +34,8 @@ DriftWatch::Observed Repairs::observe_drift() {
     for (auto const& [id, attachment] : now.desired->attachments)
         if (observed.managed.contains(attachment.vf.pf) &&
             can_be_judged(find_pf(*now.host, attachment.vf.pf)) &&
-            !busy.contains(VmKey{attachment.vm_uuid}))
+            !busy.contains(attachment.holder ? ClaimKey(attachment.vf.pf)
+                                             : VmKey{attachment.vm_uuid}))
             observed.judged_attachments.insert(id);
     observed.drift = find_drift(*now.host, *now.desired);
     return observed;
@@ -194,7 +195,7 @@ Repair Repairs::repair_of_attachment(Attachment const& attachment,
     return {
         attachment_subject(attachment.id),
         attachment.vf.pf,
-        {attachment.vf.pf, VmKey{attachment.vm_uuid}},
+        claims_on(attachment),
         [id = attachment.id](HostView const& host, DesiredState const& desired) -> Result<Plan> {
             auto const now = desired.attachments.find(id);
             if (now == desired.attachments.end() || now->second.state != AttachmentState::attached)

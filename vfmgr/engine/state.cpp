@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "vfmgr/plan/external.hpp"
 #include "vfmgr/plan/tenants.hpp"
 
 namespace vfmgr {
@@ -45,7 +46,8 @@ void Control::State::prepare(std::vector<Event>& events) {
         if (event.number == 0) event.number = next_event();
         if (!event.attachment || event.vm_uuid) continue;
         auto const attachment = desired_.attachments.find(*event.attachment);
-        if (attachment != desired_.attachments.end()) event.vm_uuid = attachment->second.vm_uuid;
+        if (attachment != desired_.attachments.end())
+            event.vm_uuid = vm_uuid_of(attachment->second);
     }
     std::ranges::sort(events, {}, &Event::number);
 }

@@ -258,18 +258,23 @@ Result<void> check_netdevs(LinuxKernelRoots const& roots, HostNetdevs const& hos
 VfioNodes read_vfio_nodes(LinuxKernelRoots const& roots, PciAddress const& pci) {
     VfioNodes nodes;
     nodes.group = iommu_group_of(roots, pci);
-    auto const add = [&](fs::path const& path) {
+    auto const add = [&](fs::path const& path, auto member) {
         struct stat status{};
         if (::stat(path.c_str(), &status) != 0) return false;
-        if (S_ISCHR(status.st_mode)) nodes.numbers.push_back(status.st_rdev);
+        if (!S_ISCHR(status.st_mode)) return true;
+        nodes.numbers.push_back(status.st_rdev);
+        if (!nodes.paths) nodes.paths = VfioPaths{{}, {}, status.st_uid};
+        (*nodes.paths).*member = path.string();
         return true;
     };
-    if (nodes.group && !add(group_path(roots, *nodes.group, "")))
-        add(group_path(roots, *nodes.group, no_iommu));
+    auto const group = &VfioPaths::group;
+    if (nodes.group && !add(group_path(roots, *nodes.group, ""), group))
+        add(group_path(roots, *nodes.group, no_iommu), group);
     // Nodes of single devices came with Linux 6.6. Without their folder no VF has one.
     auto const devices = roots.dev / "vfio/devices";
     if (::access(devices.c_str(), F_OK) != 0) return nodes;
-    for (auto const& name : entries(pci_folder(roots, pci) / "vfio-dev")) add(devices / name);
+    for (auto const& name : entries(pci_folder(roots, pci) / "vfio-dev"))
+        add(devices / name, &VfioPaths::device);
     return nodes;
 }
 

@@ -29,6 +29,7 @@ struct VfAt {
 struct VfioNodes {
     std::optional<std::uint32_t> group;
     std::vector<dev_t> numbers;
+    std::optional<VfioPaths> paths{};  // of these nodes; absent: there are none
 };
 [[nodiscard]] VfioNodes read_vfio_nodes(LinuxKernelRoots const& roots, PciAddress const& pci);
 // The numbers alone.

@@ -169,6 +169,8 @@ VfState view_vf(LinuxKernelRoots const& roots, PfSources const& sources, PciAddr
     if (auto const port = std::ranges::find(ports, index, &VfPort::vf); port != ports.end())
         vf.settings.roce = port->roce;
     vf.holders = holders_of(sources.holders, listed.vfio.numbers);
+    // The group's node is there for each of its functions as soon as one is bound.
+    if (listed.vfio.paths && bound_to_vfio(roots, pci)) vf.vfio = listed.vfio.paths;
     return vf;
 }
 

@@ -30,6 +30,14 @@ using PerformStep = Result<Observed>(LinuxKernelRoots const& roots, S const& ste
 [[nodiscard]] PerformStep<BindVfs> perform_step;
 [[nodiscard]] PerformStep<ResetVf> perform_step;
 
+// --- external.cpp; facts: KERNEL.md#vfio-nodes ---------------------------------------------
+
+// Refuses a VF that is held, or not bound to VFIO, and a uid where the VF's IOMMU group has other
+// functions.
+[[nodiscard]] PerformStep<AttachExternal> perform_step;
+// vf_in_use, naming each process, while any holds the VF; the nodes have their owner by then.
+[[nodiscard]] PerformStep<DetachExternal> perform_step;
+
 // --- pci.cpp -------------------------------------------------------------------------------
 
 // Writes only values that differ. Skips VFs that are gone.

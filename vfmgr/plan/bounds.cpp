@@ -95,6 +95,28 @@ Result<void> address_within(HostBounds const& bounds, IpAddress const& address) 
                               to_string(address), fmt::join(texts_of(*bounds.addresses), ", ")));
 }
 
+Result<void> holder_within(HolderBounds const& bounds, AttachExternal const& step) {
+    if (!bounds.allowed)
+        return fail(Problem::forbidden,
+                    fmt::format("VF {} may not be attached to {}: external holders are not allowed "
+                                "on this host",
+                                to_string(step.vf), step.holder),
+                    "root allows them: allowed = true in [bounds.external_holders] of "
+                    "/etc/vfmgr/vfmgr.toml");
+    auto const has = [&](UidRange const& one) {
+        return one.first <= *step.uid && *step.uid <= one.last;
+    };
+    if (!step.uid || std::ranges::any_of(bounds.uids, has)) return {};
+    return fail(Problem::forbidden,
+                fmt::format("VF {} may not be given to user {}: allowed are {}", to_string(step.vf),
+                            *step.uid,
+                            bounds.uids.empty()
+                                ? "none"
+                                : fmt::format("{}", fmt::join(texts_of(bounds.uids), ", "))),
+                "leave the uid out; or root allows it: uids in [bounds.external_holders] of "
+                "/etc/vfmgr/vfmgr.toml");
+}
+
 // Returns the VF's settings once the plan has been done.
 VfSpec settings_after(HostView const& host, Plan const& plan, VfId const& vf) {
     auto const* const now = find_vf(host, vf);
@@ -120,6 +142,10 @@ Result<void> within(HostBounds const& bounds, HostView const& host, Plan const& 
             VFMGR_CHECK(address_within(bounds, add->address));
         if (auto const* const attach = as<AttachHostdev>(step))
             VFMGR_CHECK(judge.settings(attach->vf, settings_after(host, plan, attach->vf)));
+        if (auto const* const attach = as<AttachExternal>(step)) {
+            VFMGR_CHECK(holder_within(bounds.external_holders, *attach));
+            VFMGR_CHECK(judge.settings(attach->vf, settings_after(host, plan, attach->vf)));
+        }
         VFMGR_CHECK(visit_step(judge, step));
     }
     return {};
@@ -134,6 +160,24 @@ Result<VlanRange> VlanRange::parse(std::string_view text) {
         return VlanRange{static_cast<std::uint16_t>(*first), static_cast<std::uint16_t>(*last)};
     return fail(Problem::invalid_request, fmt::format("{} is no range of VLANs", quoted(text)),
                 "write it as \"100-199\" or \"100\"; 0 is untagged, 4094 the highest");
+}
+
+// The last number is no user: chown() takes it for "none".
+Result<UidRange> UidRange::parse(std::string_view text) {
+    constexpr std::uint64_t uid_max = UINT32_MAX - 1;
+    auto const dash = text.find('-');
+    auto const first = parse_digits(text.substr(0, dash), {.max = uid_max});
+    auto const last =
+        dash == text.npos ? first : parse_digits(text.substr(dash + 1), {.max = uid_max});
+    if (first && last && *first > 0 && *first <= *last)
+        return UidRange{static_cast<std::uint32_t>(*first), static_cast<std::uint32_t>(*last)};
+    return fail(Problem::invalid_request, fmt::format("{} is no range of users", quoted(text)),
+                "write it as \"100000-165535\" or \"64055\"; 0, root, needs no node of its own");
+}
+
+std::string to_string(UidRange const& range) {
+    return range.first == range.last ? std::to_string(range.first)
+                                     : fmt::format("{}-{}", range.first, range.last);
 }
 
 std::string to_string(VlanRange const& range) {

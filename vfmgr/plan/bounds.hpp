@@ -58,11 +58,30 @@ void for_each_pf_bound(F f) {
     f("firmware", &PfBounds::firmware);
 }
 
+// Written "64055", or "100000-165535".
+struct UidRange {
+    std::uint32_t first = 0;
+    std::uint32_t last = 0;
+
+    [[nodiscard]] static Result<UidRange> parse(std::string_view text);
+    auto operator<=>(UidRange const&) const = default;
+};
+[[nodiscard]] std::string to_string(UidRange const& range);
+
+// Unlike the other bounds, these allow nothing that they do not name: with them processes get
+// devices that libvirt knows nothing of.
+struct HolderBounds {
+    bool allowed = false;
+    std::vector<UidRange> uids{};  // that may get a VF's VFIO nodes
+    bool operator==(HolderBounds const&) const = default;
+};
+
 struct HostBounds {
     PfBounds default_pf{};  // every PF has these, unless its own say otherwise
     std::map<PciAddress, PfBounds> pfs{};
     // The host's own addresses on its PFs must lie in these; absent: any address may be used.
     std::optional<std::vector<IpPrefix>> addresses{};
+    HolderBounds external_holders{};
     bool operator==(HostBounds const&) const = default;
 };
 

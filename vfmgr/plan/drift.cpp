@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "vfmgr/plan/choose.hpp"
+#include "vfmgr/plan/external.hpp"
 #include "vfmgr/plan/free_vfs.hpp"
 #include "vfmgr/plan/links.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
@@ -120,6 +121,10 @@ void compare_attachment(Attachment const& attachment, PfState const& pf, HostVie
         in_vm.report(
             "driver", driver_name(vf->driver),
             fmt::format("is {} instead of {}", driver_name(vf->driver), attachment.driver));
+    if (lacks_its_nodes(attachment, *vf))
+        in_vm.report("owner", fmt::format("uid {}", vf->vfio->owner),
+                     fmt::format("has VFIO nodes of user {} instead of {}", vf->vfio->owner,
+                                 *attachment.holder->uid));
     compare_settings(in_vm, *vf);
 }
 

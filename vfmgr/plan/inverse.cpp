@@ -131,6 +131,17 @@ struct Inverter {
         if (was == network->rdma.end() || !was->second.type || !was->second.ifname) return {};
         return {AddSoftRdmaLink{{step.name, *was->second.type, *was->second.ifname}}};
     }
+    // Also of a VF that is the holder's already: the undo of its binding follows.
+    Steps operator()(AttachExternal const& step) const {
+        DetachExternal back{step.vf, step.holder};
+        if (step.uid) back.owner = node_owner(step.vf);
+        return {back};
+    }
+    Steps operator()(DetachExternal const& step) const {
+        AttachExternal back{step.vf, step.holder};
+        if (auto const had = node_owner(step.vf); step.owner && had != step.owner) back.uid = had;
+        return {back};
+    }
     Steps operator()(AttachHostdev const& step) const {
         DetachHostdev back{step.vm_uuid, step.attachment, step.vf, step.pci,
                            step.live,    step.config,     step.vm};
@@ -157,6 +168,10 @@ struct Inverter {
   private:
     static bool has(std::vector<VmHostdev> const& hostdevs, PciAddress const& pci) {
         return std::ranges::find(hostdevs, pci, &VmHostdev::pci) != hostdevs.end();
+    }
+    [[nodiscard]] std::optional<std::uint32_t> node_owner(VfId const& id) const {
+        auto const* const vf = find_vf(before, id);
+        return vf && vf->vfio ? std::optional(vf->vfio->owner) : std::nullopt;
     }
     [[nodiscard]] bool has_address(InterfaceId const& id, IpAddress const& address) const {
         auto const* on = interface(id);

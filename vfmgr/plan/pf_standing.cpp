@@ -216,7 +216,8 @@ Result<Plan> plan_gone(HostView const& host, DesiredState const& desired, PciAdd
                                                     attachment.id, attachment.vm,
                                                     to_string(attachment.vf)));
         if (!vm) {
-            plan.notes.push_back(fmt::format("VM {} is gone", attachment.vm));
+            if (!attachment.holder)
+                plan.notes.push_back(fmt::format("VM {} is gone", attachment.vm));
             continue;
         }
         DetachHostdev const detach{vm->uuid,

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "vfmgr/plan/attach_request.hpp"
+#include "vfmgr/plan/external.hpp"
 #include "vfmgr/plan/host_view.hpp"
 #include "vfmgr/plan/schedule.hpp"
 
@@ -80,6 +81,7 @@ Result<void> check_guest_address(AttachRequest const& ask, Attachment const& att
 }  // namespace
 
 Result<void> place(AttachRequest const& ask, Attachment& attachment, Plan& plan) {
+    if (ask.spec.holder) return {};  // libvirt does not know it
     bool const running = is_running(ask.vm);
     auto const persistence = ask.spec.persistence;
     attachment.live = running && persistence != Persistence::config;
@@ -100,6 +102,7 @@ Result<void> check_verification(AttachRequest const& ask, Attachment const& atta
     if (ask.spec.verify.value_or(VerifyMode::none) == VerifyMode::none &&
         ask.spec.verify_every_seconds == 0)
         return {};
+    if (ask.spec.holder) return fail(no_proof_by_external(ask.vm.name));
     if (auto never = verification_hindrance(ask.pf.info))
         return fail(Problem::unsupported, std::move(never->detail), std::move(never->remedy));
     bool const adds_vsock = ask.spec.add_vsock.value_or(false);

@@ -7,6 +7,7 @@
 
 #include "vfmgr/plan/attach_request.hpp"
 #include "vfmgr/plan/choose.hpp"
+#include "vfmgr/plan/external.hpp"
 #include "vfmgr/plan/host_view.hpp"
 #include "vfmgr/plan/links.hpp"
 #include "vfmgr/plan/near.hpp"
@@ -221,9 +222,12 @@ void device_steps(Plan& plan, AttachRequest const& ask, Attachment const& attach
         plan.notes.push_back(fmt::format("VM {} gets a vsock device, and keeps it", ask.vm.name));
         plan.steps.emplace_back(std::move(*vsock));
     }
-    plan.steps.emplace_back(AttachHostdev{ask.vm.uuid, attachment.id, attachment.vf, vf.pci,
-                                          attachment.settings.mac, attachment.live,
-                                          attachment.config, ask.vm.name, ask.spec.guest_address});
+    if (attachment.holder)
+        plan.steps.emplace_back(attach_external(attachment));
+    else
+        plan.steps.emplace_back(AttachHostdev{
+            ask.vm.uuid, attachment.id, attachment.vf, vf.pci, attachment.settings.mac,
+            attachment.live, attachment.config, ask.vm.name, ask.spec.guest_address});
     if (ask.spec.verify == VerifyMode::required)
         plan.steps.emplace_back(AwaitVerification{attachment.id, ask.spec.verify_timeout_seconds});
 }
@@ -239,6 +243,7 @@ Result<AttachmentPlan> attach(AttachRequest const& ask, DesiredPf const& pf, Att
     VFMGR_TRY(VfState const* vf, choose_vf(ask.host, ask.desired, ask.pf, ask.request.choice()));
     attachment.vf = VfId{ask.pf.info.pci, vf->index};
     attachment.vf_pci = vf->pci;
+    VFMGR_CHECK(check_group_of(ask.host, ask.desired, attachment));
     attachment.driver = choose_vfio_driver(ask, result.plan);
     VFMGR_CHECK(resolve_settings(ask, *vf, attachment, host_seed, result.plan));
     if (ask.network) {
@@ -268,7 +273,7 @@ Result<AttachmentPlan> plan_on(HostView const& host, DesiredState const& desired
     VFMGR_CHECK(require_same_pf(host, desired, pci));
     VFMGR_TRY(PfState const* pf, readable_pf(host, pci));
     VFMGR_TRY(DesiredPf const* managed, managed_pf(desired, *pf));
-    VFMGR_TRY(VmInfo const* vm, readable_vm(host, spec.vm));
+    VFMGR_TRY(VmInfo const vm, vm_for(host, spec));
     if (request.pool)
         if (auto const why = mismatch(request.pool->select, pf->info, &managed->spec))
             return fail(Problem::conflict,
@@ -280,9 +285,8 @@ Result<AttachmentPlan> plan_on(HostView const& host, DesiredState const& desired
     Attachment attachment;
     attachment.id = id;
     attachment.spec = spec;
-    attachment.vm_uuid = vm->uuid;
-    attachment.vm = vm->name;
-    return attach(AttachRequest{host, desired, request, spec, *pf, managed->spec, *vm, network},
+    set_receiver(attachment, vm);
+    return attach(AttachRequest{host, desired, request, spec, *pf, managed->spec, vm, network},
                   *managed, std::move(attachment), host_seed);
 }
 
@@ -295,11 +299,11 @@ Error none_suits(HostView const& host, DesiredState const& desired, Resolved con
             reasons.push_back(fmt::format("{} {}", to_string(each.pf), each.reason));
     auto error = std::move(refused).value_or(
         discreetly({Problem::limit_exceeded, "", "detach a VF, or create more: vfctl pf set"},
-                   fmt::format("no VF is free for VM {}: {}", request.spec.vm,
+                   fmt::format("no VF is free for VM {}: {}", receiver_of(request.spec),
                                taken_vfs(host, desired, request)),
                    "detach a VF, or use another pool"));
     error.detail = fmt::format(
-        "no PF has a VF for VM {}: {}", request.spec.vm,
+        "no PF has a VF for VM {}: {}", receiver_of(request.spec),
         reasons.empty() ? "this host has none" : fmt::format("{}", fmt::join(reasons, "; ")));
     return error;
 }
@@ -310,8 +314,8 @@ namespace {
 Result<AttachmentPlan> plan_on_the_best(HostView const& host, DesiredState const& desired,
                                         std::string const& id, Resolved const& request,
                                         std::string_view host_seed) {
-    VFMGR_TRY(VmInfo const* vm, readable_vm(host, request.spec.vm));
-    auto const ranked = ranked_pfs(host, desired, request, vm->uuid);
+    VFMGR_TRY(VmInfo const vm, vm_for(host, request.spec));
+    auto const ranked = ranked_pfs(host, desired, request, vm.uuid);
     std::vector<Candidate> candidates;
     std::optional<AttachmentPlan> chosen;
     std::optional<Error> first;

@@ -10,6 +10,7 @@
 #include "vfmgr/plan/attach_request.hpp"
 #include "vfmgr/plan/choose.hpp"
 #include "vfmgr/plan/drift.hpp"
+#include "vfmgr/plan/external.hpp"
 #include "vfmgr/plan/host_view.hpp"
 #include "vfmgr/plan/links.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
@@ -101,10 +102,10 @@ Result<VfSpec> requested_settings(Attachment const& now, VfPatch const& patch) {
 Result<void> settle_mac(AttachRequest const& ask, Attachment const& now, VfSpec& settings,
                         std::string_view host_seed, Plan& plan) {
     if (settings.mac && settings.mac != now.settings.mac)
-        VFMGR_CHECK(check_mac(ask.host, ask.desired, now.vf, now.vm_uuid, *settings.mac));
+        VFMGR_CHECK(check_mac(ask.host, ask.desired, now.vf, ask.vm.uuid, *settings.mac));
     if (!settings.mac && !now.spec.settings.mac) settings.mac = now.settings.mac;
     if (!settings.mac) {
-        VFMGR_TRY(settings.mac, choose_mac(ask.host, ask.desired, now.vf, now.vm_uuid, host_seed));
+        VFMGR_TRY(settings.mac, choose_mac(ask.host, ask.desired, now.vf, ask.vm.uuid, host_seed));
         plan.notes.push_back(
             fmt::format("MAC {} was chosen: none was given", to_string(*settings.mac)));
     }
@@ -166,7 +167,7 @@ std::vector<std::string> interruptions(PfState const& pf, VmInfo const& vm,
     using quirks::Effect;
     std::vector<std::string> sentences;
     bool const runs = vm.state == VmState::running || vm.state == VmState::paused;
-    if (!attachment.live || !runs) return sentences;
+    if (!runs || (!attachment.live && !attachment.holder)) return sentences;
     auto const& driver = pf.info.driver;
     std::vector<std::string_view> resetting;
     for_each_member([&](VfAttribute attribute, auto member) {
@@ -203,7 +204,7 @@ Result<void> require_consent(Attachment const& attachment,
 struct HeldVf {
     PfState const& pf;
     DesiredPf const& managed;
-    VmInfo const& vm;
+    VmInfo vm;
     VfState const& vf;
 };
 
@@ -214,9 +215,9 @@ Result<HeldVf> held(HostView const& host, DesiredState const& desired,
     VFMGR_CHECK(require_same_pf(host, desired, pci));
     VFMGR_TRY(PfState const* pf, readable_pf(host, pci));
     VFMGR_TRY(DesiredPf const* managed, managed_pf(desired, *pf));
-    VFMGR_TRY(VmInfo const* vm, readable_vm(host, attachment.vm_uuid));
-    VFMGR_TRY(VfState const* vf, held_vf(host, *pf, *vm, attachment));
-    return HeldVf{*pf, *managed, *vm, *vf};
+    VFMGR_TRY(VmInfo vm, vm_of(host, attachment));
+    VFMGR_TRY(VfState const* vf, held_vf(host, *pf, vm, attachment));
+    return HeldVf{*pf, *managed, std::move(vm), *vf};
 }
 
 std::vector<Step> links_for(HeldVf const& held, DesiredState const& desired, PfBase const& base,

@@ -6,6 +6,7 @@
 
 #include "vfmgr/kernel/quirks.hpp"
 #include "vfmgr/plan/choose.hpp"
+#include "vfmgr/plan/external.hpp"
 #include "vfmgr/plan/host_view.hpp"
 #include "vfmgr/plan/links.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
@@ -166,7 +167,8 @@ namespace {
 Result<void> check_others(HostView const& host, Attachment const& attachment, VfState const& vf) {
     auto const alias = hostdev_alias(attachment.id);
     std::string user;
-    if (!vf.holders.empty())
+    // Whoever holds an external holder's VF is taken for it: its detach waits for that process.
+    if (!vf.holders.empty() && !attachment.holder)
         user = fmt::format("held open by {} (pid {})", vf.holders[0].comm, vf.holders[0].pid);
     if (auto const* own = find_vm(host, attachment.vm_uuid);
         own && has_hostdev(own->live, alias, vf.pci))
@@ -180,7 +182,18 @@ Result<void> check_others(HostView const& host, Attachment const& attachment, Vf
                 "free it there first: vfmgr did not attach it there");
 }
 
+void take_from_holder(Plan& plan, VfState const* vf, Attachment const& attachment) {
+    if (!vf) return;
+    plan.steps.emplace_back(detach_external(attachment));
+    for (auto const& holder : vf->holders)
+        plan.notes.push_back(
+            fmt::format("VF {} is held open by {} (pid {}): the attachment stays detaching until "
+                        "that ends",
+                        to_string(attachment.vf), holder.comm, holder.pid));
+}
+
 void take_out_of_vm(Plan& plan, HostView const& host, Attachment const& attachment) {
+    if (attachment.holder) return take_from_holder(plan, find_vf(host, attachment.vf), attachment);
     auto const* vm = find_vm(host, attachment.vm_uuid);
     if (!vm) {
         plan.notes.push_back(fmt::format("VM {} is gone", attachment.vm));
@@ -214,8 +227,13 @@ void clean(Plan& plan, Attachment const& attachment, VfState const& vf,
 }
 
 void restore_attachment(Plan& plan, HostView const& host, Attachment const& attachment) {
+    // What was being detached is cleaned by the daemon; until then no VMM shall begin to use it.
+    if (attachment.holder && attachment.state == AttachmentState::detaching) return;
     auto const* vf = find_vf(host, attachment.vf);
-    if (vf && vf->driver == attachment.driver) return;
+    if (vf && vf->driver == attachment.driver) {
+        if (lacks_its_nodes(attachment, *vf)) plan.steps.emplace_back(attach_external(attachment));
+        return;
+    }
     auto const& [pf, index] = attachment.vf;
     if (!vf) {
         plan.notes.push_back(fmt::format("VF {} does not exist, so VM {} can't start with it",
@@ -229,8 +247,9 @@ void restore_attachment(Plan& plan, HostView const& host, Attachment const& atta
         return;
     }
     if (vf->pci != attachment.vf_pci) {
-        plan.notes.push_back(fmt::format("VF {} is now at {}, but the XML of VM {} names {}",
+        plan.notes.push_back(fmt::format("VF {} is now at {}, but {} {} names {}",
                                          to_string(attachment.vf), to_string(vf->pci),
+                                         attachment.holder ? "holder" : "the XML of VM",
                                          attachment.vm, to_string(attachment.vf_pci)));
         return;
     }
@@ -239,6 +258,7 @@ void restore_attachment(Plan& plan, HostView const& host, Attachment const& atta
         plan.steps.emplace_back(
             ConfigureVfs{pf, {VfChange{index, change}}, attachment.spec.best_effort});
     plan.steps.emplace_back(BindVfs{pf, {index}, attachment.driver});
+    if (attachment.holder) plan.steps.emplace_back(attach_external(attachment));
 }
 
 // A VM's XML names addresses. If the VF bound at such an address were not the VM's own, the VM

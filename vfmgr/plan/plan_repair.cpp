@@ -10,6 +10,7 @@
 
 #include "vfmgr/plan/choose.hpp"
 #include "vfmgr/plan/drift.hpp"
+#include "vfmgr/plan/external.hpp"
 #include "vfmgr/plan/free_vfs.hpp"
 #include "vfmgr/plan/host_view.hpp"
 #include "vfmgr/plan/links.hpp"
@@ -80,6 +81,7 @@ struct Devices {
     std::map<std::vector<std::string>, ConfigureVfs> configure;  // by the settings that may be
                                                                  // refused
     std::map<std::string, BindVfs> bind;                         // by driver
+    std::vector<AttachExternal> external{};                      // once they are bound
 
     void set(Attachment const& attachment, VfSpec const& settings) {
         if (empty(settings)) return;
@@ -98,11 +100,13 @@ struct Devices {
         step.pf = attachment.vf.pf;
         step.driver = attachment.driver;
         step.vfs.push_back(attachment.vf.index);
+        if (attachment.holder) external.push_back(attach_external(attachment));
     }
     void append_to(Plan& plan) && {
         if (!unbind.vfs.empty()) plan.steps.emplace_back(std::move(unbind));
         for (auto& [may_be_refused, step] : configure) plan.steps.emplace_back(std::move(step));
         for (auto& [driver, step] : bind) plan.steps.emplace_back(std::move(step));
+        for (auto& step : external) plan.steps.emplace_back(std::move(step));
     }
 };
 
@@ -118,6 +122,8 @@ std::optional<std::string> repair_device(Devices& devices, Attachment const& att
         // them.
         if (!empty(drifted_settings(attachment, vf)))
             devices.set(attachment, differing(attachment.settings, vf.settings));
+        if (lacks_its_nodes(attachment, vf))
+            devices.external.push_back(attach_external(attachment));
         return std::nullopt;
     }
     if (!vf.holders.empty())
@@ -216,8 +222,9 @@ Result<Plan> plan_closing(HostView const& host, DesiredState const& desired, Pci
     auto const& base = managed->second.base;
     auto attachments = attachments_on(desired, pf, "");  // including attachments whose VMs are
                                                          // still to prove RDMA
+    // An external holder may use its VF as long as it likes while that is being detached.
     std::erase_if(attachments, [](Attachment const& attachment) {
-        return attachment.state == AttachmentState::detaching;
+        return attachment.state == AttachmentState::detaching && !attachment.holder;
     });
     plan.steps =
         links_closed(*state, desired_links(pf, desired.networks, *base, attachments), *base);

@@ -53,7 +53,7 @@ void add(Phases& phases, AttachmentPlan const& one) {
             add_settings(phases.settings, *configure);
         else if (as<AddVsock>(step))
             phases.vsock.push_back(step);
-        else if (as<AttachHostdev>(step))
+        else if (as<AttachHostdev>(step) || as<AttachExternal>(step))
             phases.plug.push_back(step);
         else if (as<AwaitVerification>(step))
             phases.verify.push_back(step);
@@ -92,6 +92,7 @@ void take_up(HostView& host, DesiredState& desired, AttachmentPlan const& one) {
     auto const& attachment = one.attachment;
     desired.attachments.insert_or_assign(attachment.id, attachment);
     desired.pfs.at(attachment.vf.pf).base = one.base;
+    if (attachment.holder) return;
     auto& vm = host.hypervisor.vms.at(attachment.vm_uuid);
     for (auto const& step : one.plan.steps)
         if (auto const* const vsock = as<AddVsock>(step)) {
@@ -110,11 +111,11 @@ void take_up(HostView& host, DesiredState& desired, AttachmentPlan const& one) {
 
 Result<void> check_one_vm(std::vector<Attachment> const& attachments) {
     for (auto const& one : attachments)
-        if (one.vm_uuid != attachments.front().vm_uuid)
+        if (one.vm_uuid != attachments.front().vm_uuid || one.holder != attachments.front().holder)
             return fail(Problem::invalid_request,
                         fmt::format("a request attaches to one VM, and this one names {} and {}",
                                     attachments.front().vm, one.vm),
-                        "make a request for each VM");
+                        "make a request for each VM; a holder has one uid");
     return {};
 }
 

@@ -147,7 +147,11 @@ Result<void> change_xml(Ask const& ask, Attachment const& attachment, PfMove con
                         XmlSteps& steps, Plan& plan) {
     auto const* const vm = find_vm(ask.host, attachment.vm_uuid);
     if (!vm) {
-        plan.notes.push_back(fmt::format("VM {} is gone", attachment.vm));
+        plan.notes.push_back(
+            attachment.holder
+                ? fmt::format("{} must name the VF by its new address: vfctl attachment show {}",
+                              attachment.vm, attachment.id)
+                : fmt::format("VM {} is gone", attachment.vm));
         return {};
     }
     if (has_alias(vm->live, attachment))

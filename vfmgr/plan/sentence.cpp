@@ -119,6 +119,16 @@ struct Sentence {
         return fmt::format("set in the firmware of {}: {}", to_string(step.pf),
                            fmt::join(assignments(step.settings), " "));
     }
+    std::string operator()(AttachExternal const& step) const {
+        return fmt::format("attach {} to {}, which libvirt does not run{}", text(step.vf),
+                           step.holder,
+                           step.uid ? fmt::format(": user {} owns its VFIO nodes", *step.uid) : "");
+    }
+    std::string operator()(DetachExternal const& step) const {
+        return fmt::format(
+            "detach {} from {}, which libvirt does not run{}", text(step.vf), step.holder,
+            step.owner ? fmt::format(": user {} owns its VFIO nodes", *step.owner) : "");
+    }
     std::string operator()(AttachHostdev const& step) const {
         return fmt::format("attach {} ({}) to VM {}: {}{}", text(step.vf), to_string(step.pci),
                            step.vm, where(step.live, step.config),

@@ -136,6 +136,16 @@ void fields(F& f, V& step) {
     f.value("force", step.force);
 }
 
+template <class F, OneOf<AttachExternal, DetachExternal> V>
+void fields(F& f, V& step) {
+    f.value("vf", step.vf);
+    f.value("holder", step.holder);
+    if constexpr (Of<V, AttachExternal>)
+        f.maybe("uid", step.uid);
+    else
+        f.maybe("owner", step.owner);
+}
+
 template <class F, OneOf<AttachHostdev, DetachHostdev> V>
 void fields(F& f, V& step) {
     f.value("vm_uuid", step.vm_uuid);

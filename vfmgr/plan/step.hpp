@@ -156,6 +156,24 @@ struct SetFirmware {
     FirmwareSettings was;  // the same members, as observed before it
     bool operator==(SetFirmware const&) const = default;
 };
+// The VF becomes an external holder's; `uid` gets its VFIO nodes, which who performs the step finds
+// by the VF's IOMMU group. Refuses a VF that a process holds open.
+struct AttachExternal {
+    static constexpr std::string_view step_name = "attach_external";
+    VfId vf;
+    std::string holder;  // its name
+    std::optional<std::uint32_t> uid{};
+    bool operator==(AttachExternal const&) const = default;
+};
+// `owner` gets the nodes back at once, so that nobody else opens them. Done only when no process
+// holds the VF; nothing is waited for, and nothing killed.
+struct DetachExternal {
+    static constexpr std::string_view step_name = "detach_external";
+    VfId vf;
+    std::string holder;
+    std::optional<std::uint32_t> owner{};
+    bool operator==(DetachExternal const&) const = default;
+};
 
 // --- steps of the hypervisor ---------------------------------------------------------------
 
@@ -207,10 +225,11 @@ struct AwaitVerification {
     bool operator==(AwaitVerification const&) const = default;
 };
 
-using KernelStep = std::variant<SetNumVfs, ConfigureVfs, BindVfs, ResetVf, SetLink,
-                                AddVlanInterface, RemoveVlanInterface, AddAddress, RemoveAddress,
-                                AddPeer, RemovePeer, AddRdmaLink, RemoveRdmaLink, SetFirmware,
-                                AddSoftRdmaLink, RemoveSoftRdmaLink, SetPciValues, AwaitCarrier>;
+using KernelStep =
+    std::variant<SetNumVfs, ConfigureVfs, BindVfs, ResetVf, SetLink, AddVlanInterface,
+                 RemoveVlanInterface, AddAddress, RemoveAddress, AddPeer, RemovePeer, AddRdmaLink,
+                 RemoveRdmaLink, SetFirmware, AddSoftRdmaLink, RemoveSoftRdmaLink, SetPciValues,
+                 AwaitCarrier, AttachExternal, DetachExternal>;
 using HypervisorStep = std::variant<AttachHostdev, DetachHostdev, AddVsock>;
 using Step = std::variant<KernelStep, HypervisorStep, AwaitVerification>;
 

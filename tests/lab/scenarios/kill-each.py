@@ -36,12 +36,16 @@ ATTACH = ("add_vlan_interface", "set_link", "await_carrier", "add_address", "add
 DETACH = ("detach_hostdev", "reset_vf", "remove_peer", "remove_rdma_link", "remove_address",
           "remove_vlan_interface")
 KINDS = {**dict.fromkeys(ATTACH, "Attach"), **dict.fromkeys(DETACH, "Detach"),
+         "attach_external": "AttachExternal", "detach_external": "DetachExternal",
          "set_num_vfs": "Resize", "set_pci_values": "FailingResize",
          "add_soft_rdma_link": "AddLink", "remove_soft_rdma_link": "RemoveLink"}
 NOT_HERE = {"set_firmware": "no card of the lab has firmware to set"}
 OF_VMS = ("attach_hostdev", "detach_hostdev")
 VICTIM, BYSTANDER = "victim", "bystander"
 LINK, NETDEV, CONFIG = "rxe_kill", "labkill", "/etc/vfmgr/conf.d/kill-each.toml"
+UID = 2104  # of an external holder; no user of the host
+RULES = (f'[rdma_links]\ntrusted_netdevs = ["{NETDEV}"]\n'
+         f'[bounds.external_holders]\nallowed = true\nuids = ["{UID}"]\n')
 ANSWER_SECONDS = 10
 TESTED_SECONDS = 120
 
@@ -71,7 +75,7 @@ def run(lab):
 def make_netdev(lab):
     lab.host.run(f"ip link add {NETDEV} type dummy && ip link set {NETDEV} up && "
                  f"ip addr add 192.168.77.1/24 dev {NETDEV}")
-    lab.host.write(CONFIG, f'[rdma_links]\ntrusted_netdevs = ["{NETDEV}"]\n')
+    lab.host.write(CONFIG, RULES)
     lab.host.run("systemctl restart vfmgrd")
 
 
@@ -89,6 +93,8 @@ class Kills:
         ends = Ends(lab, self.product, Before(self.product), VICTIM, [kept])
         attachment = lab, self.product, self.victim, ends
         self.requests = {"Attach": Attach(*attachment), "Detach": Detach(*attachment),
+                         "AttachExternal": AttachExternal(*attachment),
+                         "DetachExternal": DetachExternal(*attachment),
                          "Resize": Resize(lab, resized), "AddLink": AddLink(lab),
                          "FailingResize": FailingResize(lab, resized),
                          "RemoveLink": RemoveLink(lab)}
@@ -208,6 +214,23 @@ class Detach(Attach):
     def begin(self):
         attachment, = self.ends.attachments()
         return accepted(self.lab, "DELETE", f"/v1/attachments/{attachment['id']}")
+
+
+class AttachExternal(Attach):
+    """To no VM of libvirt; nobody opens the VF."""
+
+    def __init__(self, *parts):
+        super().__init__(*parts)
+        del self.body["vm"]
+        self.body["holder"] = {"kind": "external", "name": "qm-104", "uid": UID}
+
+    def prepare(self, kind):
+        pass
+
+
+class DetachExternal(AttachExternal, Detach):
+    def prepare(self, kind):
+        Detach.prepare(self, kind)
 
 
 class HeldGuest:

@@ -37,14 +37,22 @@ class Ends:
             return "quarantined"
         if attachments:
             lab.check_equal([one["state"] for one in attachments], ["attached"], "attachments")
-            pci = attachments[0]["vf_pci"]
-            lab.check_equal(inside, [[pci], [pci]], "the VM's live and persistent devices")
-            lab.check_equal(observe.vf_driver(pci), "vfio-pci", "the VF's driver")
-            lab.check_equal(len(observe.vfio_holders(pci)), 1, "holders of the VF")
+            self.judge_attached(attachments[0], inside)
             return "attached"
         lab.check_equal(inside, [[], []], "the VM's devices without an attachment")
         self.before.check_again("not attached")
         return "not attached"
+
+    def judge_attached(self, attachment, inside):
+        """`inside`: the VM's live and persistent devices. An external holder has the node alone."""
+        lab, observe, pci = self.lab, self.lab.observe, attachment["vf_pci"]
+        devices = [] if "holder" in attachment else [pci]
+        lab.check_equal(inside, [devices, devices], "the VM's live and persistent devices")
+        lab.check_equal(observe.vf_driver(pci), "vfio-pci", "the VF's driver")
+        lab.check_equal(len(observe.vfio_holders(pci)), len(devices), "holders of the VF")
+        if "holder" in attachment:
+            owner = lab.host.run(f"stat -c %u /dev/vfio/{observe.iommu_group(pci)}").stdout.strip()
+            lab.check_equal(owner, str(attachment["holder"]["uid"]), "the owner of its node")
 
     def restore(self, text):
         """Restores the initial state by requests, as a user would."""

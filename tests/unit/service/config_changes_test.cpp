@@ -20,7 +20,8 @@ Config other() {
     config.rules.trusted_netdevs = {"bond0", "eno1"};
     config.rules.bounds = {{.vlans = {{{0, 0}, {100, 199}}}, .trust = false},
                            {{PciAddress{0, 1, 0, 0}, {.num_vfs_max = 8}}},
-                           {{IpPrefix::parse("10.0.0.0/8").value()}}};
+                           {{IpPrefix::parse("10.0.0.0/8").value()}},
+                           {true, {{7, 7}}}};
     config.limits = {1,
                      2,
                      3,
@@ -45,13 +46,13 @@ TEST(ConfigChanges, AreFoundInEveryKey) {
     EXPECT_THAT(changes_between(other(), other()), IsEmpty());
     EXPECT_THAT(
         keys(changes_between({}, other())),
-        ElementsAre("bounds.addresses", "bounds.pfs.0000:01:00.0", "bounds.pfs.default",
-                    "libvirt_uri", "limits.answer_seconds_max", "limits.body_bytes_max",
-                    "limits.changes_burst", "limits.changes_per_second", "limits.connections_max",
-                    "limits.connections_per_peer_max", "limits.event_backlog_max",
-                    "limits.event_streams_max", "limits.event_streams_per_peer_max",
-                    "limits.first_request_seconds_max", "limits.header_bytes_max",
-                    "limits.idle_seconds_max", "limits.read_seconds_max",
+        ElementsAre("bounds.addresses", "bounds.external_holders", "bounds.pfs.0000:01:00.0",
+                    "bounds.pfs.default", "libvirt_uri", "limits.answer_seconds_max",
+                    "limits.body_bytes_max", "limits.changes_burst", "limits.changes_per_second",
+                    "limits.connections_max", "limits.connections_per_peer_max",
+                    "limits.event_backlog_max", "limits.event_streams_max",
+                    "limits.event_streams_per_peer_max", "limits.first_request_seconds_max",
+                    "limits.header_bytes_max", "limits.idle_seconds_max", "limits.read_seconds_max",
                     "limits.strangers_per_peer_max", "listen.tls.address",
                     "listen.tls.certificate_file", "listen.tls.enabled", "listen.tls.key_file",
                     "listen.tls.port", "listen.unix.group", "listen.unix.path",
@@ -73,17 +74,19 @@ TEST(ConfigChanges, SayWhatWasAndWhatIs) {
 TEST(ConfigChanges, SayWhatIsBounded) {
     auto const changes = changes_between({}, other());
     EXPECT_EQ(changes[0], (KeyChange{"bounds.addresses", "", "[10.0.0.0/8]"}));
-    EXPECT_EQ(changes[1], (KeyChange{"bounds.pfs.0000:01:00.0", "", "num_vfs_max = 8"}));
-    EXPECT_EQ(changes[2].after, "vlans = [\"0\", \"100-199\"], trust = false");
+    EXPECT_EQ(changes[1], (KeyChange{"bounds.external_holders", "", "allowed = true, uids = [7]"}));
+    EXPECT_EQ(changes[2], (KeyChange{"bounds.pfs.0000:01:00.0", "", "num_vfs_max = 8"}));
+    EXPECT_EQ(changes[3].after, "vlans = [\"0\", \"100-199\"], trust = false");
 }
 
 TEST(ConfigChanges, WhatARunningDaemonTakesIsToldApart) {
     auto const taken = applicable({}, other());
-    EXPECT_THAT(keys(changes_between(taken, other())),
-                ElementsAre("bounds.addresses", "bounds.pfs.0000:01:00.0", "bounds.pfs.default",
-                            "libvirt_uri", "listen.tls.address", "listen.tls.enabled",
-                            "listen.tls.port", "listen.unix.group", "listen.unix.path",
-                            "rdma_links.trusted_netdevs", "state_dir"));
+    EXPECT_THAT(
+        keys(changes_between(taken, other())),
+        ElementsAre("bounds.addresses", "bounds.external_holders", "bounds.pfs.0000:01:00.0",
+                    "bounds.pfs.default", "libvirt_uri", "listen.tls.address", "listen.tls.enabled",
+                    "listen.tls.port", "listen.unix.group", "listen.unix.path",
+                    "rdma_links.trusted_netdevs", "state_dir"));
     EXPECT_EQ(taken.roles, other().roles);
     EXPECT_EQ(taken.changes, other().changes);
     EXPECT_EQ(taken.tls.client_ca_file, "/ca");

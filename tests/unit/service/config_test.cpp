@@ -255,6 +255,19 @@ TEST_F(ConfigTest, TrustedNetdevsAreAListOfNames) {
     EXPECT_THAT(load()->rules.trusted_netdevs, ElementsAre("eno3")) << "the later list, whole";
 }
 
+TEST_F(ConfigTest, ExternalHoldersAreNamedByRootAlone) {
+    EXPECT_EQ(load()->rules.bounds.external_holders, HolderBounds{});
+    write("vfmgr.toml",
+          "[bounds.external_holders]\nallowed = true\nuids = ['64055', '100000-165535']\n");
+    EXPECT_EQ(load()->rules.bounds.external_holders,
+              (HolderBounds{true, {{64055, 64055}, {100000, 165535}}}));
+    for (auto const* const wrong : {"uids = ['0']", "uids = [64055]", "uids = '1'", "gids = []",
+                                    "uids = ['9-8']", "allowed = 1"}) {
+        write("vfmgr.toml", std::string("[bounds.external_holders]\n") + wrong + "\n");
+        EXPECT_THAT(refused().detail, HasSubstr("bounds.external_holders.")) << wrong;
+    }
+}
+
 // The broker must start when only vfmgrd's part is wrong, and must not when its own is.
 TEST_F(ConfigTest, TheBrokersRulesAreReadAlone) {
     auto const rules = [this] { return load_host_rules({path("vfmgr.toml"), path("conf.d")}); };

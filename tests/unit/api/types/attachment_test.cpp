@@ -10,6 +10,9 @@ using test::Refused;
 constexpr char const* least = R"({"vm": "vm1", "pf": "0000:01:00.0"})";
 constexpr char const* attached = R"({"vm": "vm1", "pf": "0000:01:00.0", "network": "train"})";
 
+constexpr char const* external =
+    R"({"holder": {"kind": "external", "name": "qm-104"}, "pf": "0000:01:00.0"})";
+
 class AttachmentSpecRefuses : public testing::TestWithParam<Refused> {};
 TEST_P(AttachmentSpecRefuses, AtItsPlace) {
     test::expect_refused(GetParam());
@@ -19,6 +22,8 @@ constexpr char const* vm_text = "must not contain control characters";
 constexpr char const* members =
     "must be a member of settings: mac, vlan, max_tx_rate_mbps, min_tx_rate_mbps, spoofchk, "
     "link_state, query_rss, trust, node_guid, port_guid, msix_vectors, roce";
+constexpr char const* no_vm = "must name a VM, by name or UUID; or name a holder";
+constexpr char const* holders_uid = "must be from 1 to 4294967294; leave it out for root";
 constexpr char const* seconds = "must be from 5 to 3600";
 constexpr char const* every = "must be from 60 to 2592000 (30 days), or 0 (never)";
 constexpr char const* needs_network = "requires a network: RDMA is proved over an address in it";
@@ -26,9 +31,30 @@ INSTANTIATE_TEST_SUITE_P(
     Specs, AttachmentSpecRefuses,
     testing::Values(
         Refused{"no_object", read_spec, "", "[]", "", "must be an object"},
-        Refused{"vm_missing", read_spec, least, R"({"vm": null})", "/vm", "is required"},
-        Refused{"vm_empty", read_spec, least, R"({"vm": ""})", "/vm",
-                "must name a VM, by name or UUID"},
+        Refused{"vm_missing", read_spec, least, R"({"vm": null})", "/vm", no_vm},
+        Refused{"vm_empty", read_spec, least, R"({"vm": ""})", "/vm", no_vm},
+        Refused{"vm_and_holder", read_spec, external, R"({"vm": "vm1"})", "/holder",
+                "is instead of a VM of libvirt; leave vm out"},
+        Refused{"holder_guest_address", read_spec, external, R"({"guest_address": "0000:05:00.0"})",
+                "/guest_address", "is for a VM of libvirt"},
+        Refused{"holder_add_ports", read_spec, external, R"({"add_ports": false})", "/add_ports",
+                "is for a VM of libvirt"},
+        Refused{"holder_add_vsock", read_spec, external, R"({"add_vsock": true})", "/add_vsock",
+                "is for a VM of libvirt"},
+        Refused{"holder_kind", read_spec, external, R"({"holder": {"kind": "libvirt"}})",
+                "/holder/kind", "must be one of external"},
+        Refused{"holder_empty", read_spec, external, R"({"holder": {"name": ""}})", "/holder/name",
+                rule_of_holder_names},
+        Refused{"holder_path", read_spec, external, R"({"holder": {"name": "a/b"}})",
+                "/holder/name", rule_of_holder_names},
+        Refused{"holder_dash", read_spec, external, R"({"holder": {"name": "-a"}})", "/holder/name",
+                rule_of_holder_names},
+        Refused{"holder_uid_0", read_spec, external, R"({"holder": {"uid": 0}})", "/holder/uid",
+                holders_uid},
+        Refused{"holder_uid_none", read_spec, external, R"({"holder": {"uid": 4294967295}})",
+                "/holder/uid", holders_uid},
+        Refused{"holder_unknown", read_spec, external, R"({"holder": {"gid": 7}})", "/holder/gid",
+                "is not known here"},
         Refused{"vm_newline", read_spec, least, R"({"vm": "a\nb"})", "/vm", vm_text},
         Refused{"vm_nul", read_spec, least, R"({"vm": "a\u0000"})", "/vm", vm_text},
         Refused{"vm_delete", read_spec, least, R"({"vm": "\u007f"})", "/vm", vm_text},
@@ -102,6 +128,17 @@ TEST(AttachmentSpec, SurvivesItsJson) {
     EXPECT_TRUE(empty(spec.settings));
     EXPECT_EQ(spec.verify, std::nullopt);
     EXPECT_EQ(spec.verify_timeout_seconds, 120U);
+}
+
+TEST(AttachmentSpec, OfAHolderSurvivesItsJson) {
+    for (auto const* patch :
+         {"{}", R"({"vm": ""})", R"({"holder": {"uid": 1}})", R"({"holder": {"uid": 4294967294}})",
+          R"({"holder": {"name": "vm:1_a.B"}, "network": "a"})"})
+        test::expect_survives<AttachmentSpec>(test::patched(external, patch));
+    auto const spec = from_json_text<AttachmentSpec>(external).value();
+    EXPECT_EQ(nlohmann::json(spec).at("vm"), "") << "an earlier vfctl requires it";
+    auto const of_vm = from_json_text<AttachmentSpec>(least).value();
+    EXPECT_FALSE(nlohmann::json(of_vm).contains("holder"));
 }
 
 TEST(AttachmentSpec, NamesOfVmsHaveAtMost128Characters) {

@@ -52,6 +52,7 @@ void expect_same_value(std::string const& name) {
 
 TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<Attachment>("attachment");
+    expect_golden<Attachment>("attachment-external");
     expect_golden<Operation>("operation");
     expect_golden<Operation>("operation-failed");
     expect_golden<Operation>("operation-detached");

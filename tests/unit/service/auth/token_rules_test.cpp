@@ -49,6 +49,20 @@ TEST(Scopes, AreNounsOfTheApiEachOnce) {
     EXPECT_THAT(refused.error().remedy, HasSubstr("attachments, vms"));
 }
 
+TEST(Scopes, ExternalHoldersAreAPermissionOfTheirOwn) {
+    EXPECT_TRUE(check_scopes({{"vms", external_holders_scope}}, {"vms"}));
+    EXPECT_TRUE(may_name_holders({"uid:0", Role::admin}));
+    EXPECT_TRUE(may_name_holders({"token:a", Role::operator_, {{"x", external_holders_scope}}}));
+    for (Principal const& other :
+         {Principal{"uid:1", Role::operator_}, Principal{"token:a", Role::admin, {{"attachments"}}},
+          Principal{"token:b", Role::operator_, {{"attachments"}}}}) {
+        auto const refused = may_name_holders(other);
+        ASSERT_FALSE(refused) << other.name;
+        EXPECT_EQ(refused.error().problem, Problem::forbidden);
+        EXPECT_THAT(refused.error().remedy, HasSubstr(external_holders_scope));
+    }
+}
+
 TEST(Scopes, ATokenHandsOutNoMoreThanItHas) {
     Principal const all{"uid:0", Role::admin};
     EXPECT_TRUE(may_hand_out(all, {}));

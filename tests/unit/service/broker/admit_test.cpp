@@ -143,6 +143,80 @@ TEST(Admit, TheEndOfAnAttachmentWhateverTheBounds) {
             << sentence(step);
 }
 
+constexpr std::uint32_t holders_uid = 64055;
+
+HostRules rules_with_holders() {
+    HostRules rules;
+    rules.bounds.external_holders = {true, {{holders_uid, holders_uid}}};
+    return rules;
+}
+
+AttachExternal attach_holder(std::string holder = "qm-104",
+                             std::optional<std::uint32_t> uid = holders_uid) {
+    return {asked_vf, std::move(holder), uid};
+}
+
+DetachExternal detach_holder(std::optional<std::uint32_t> owner) {
+    return {asked_vf, "qm-104", owner};
+}
+
+TEST(AdmitExternal, OnlyWhatRootAllows) {
+    auto const rules = rules_with_holders();
+    EXPECT_EQ(refusal(attach_holder(), asked_host(), {}, rules), "");
+    EXPECT_EQ(refusal(attach_holder("qm-104", {}), asked_host(), {}, rules), "");
+    EXPECT_THAT(refusal(attach_holder("qm-104", {})), HasSubstr("are not allowed on this host"));
+    EXPECT_THAT(refusal(attach_holder("qm-104", holders_uid + 1), asked_host(), {}, rules),
+                HasSubstr("allowed are 64055"));
+    EXPECT_THAT(refusal(attach_holder("../x"), asked_host(), {}, rules),
+                HasSubstr("is no name of a holder"));
+    EXPECT_THAT(refusal(attach_holder(), HostView{}, {}, rules), HasSubstr("there is no VF"));
+}
+
+TEST(AdmitExternal, NoVfThatAVmHasOrHadBeforeItsReset) {
+    auto const rules = rules_with_holders();
+    for (bool const live : {true, false}) {
+        auto host = asked_host();
+        add_vm(host, "b", live);
+        EXPECT_THAT(refusal(attach_holder(), host, {}, rules), HasSubstr("is in the XML of VM"));
+    }
+    Records records;
+    records[asked_vf] = {{}, {}, "b", false};
+    EXPECT_THAT(refusal(attach_holder(), asked_host(), records, rules),
+                HasSubstr("was not reset since VM b had it"));
+    records[asked_vf].vm_uuid = external_key("qm-105");
+    EXPECT_THAT(refusal(attach_holder(), asked_host(), records, rules),
+                HasSubstr("was not reset since VM external:qm-105 had it"));
+    EXPECT_NE(refusal(attach_device("a"), asked_host(), records), "") << "nor does a VM get it";
+    EXPECT_EQ(refusal(attach_holder("qm-105"), asked_host(), records, rules), "") << "at a boot";
+    records[asked_vf].clean = true;
+    EXPECT_EQ(refusal(attach_holder(), asked_host(), records, rules), "");
+}
+
+TEST(AdmitExternal, ItsEndGivesTheNodesToNobodyElse) {
+    Records records;
+    records[asked_vf] = {{}, {}, external_key("qm-104"), false, 107};
+    for (auto const owner : {std::optional<std::uint32_t>(), {0U}, {107U}})
+        EXPECT_EQ(refusal(detach_holder(owner), asked_host(), records), "");
+    EXPECT_THAT(refusal(detach_holder(1000), asked_host(), records),
+                HasSubstr("user 1000 did not have VF"));
+    auto host = asked_host();
+    host.kernel.pfs.at(asked_pf).vfs.front().vfio = VfioPaths{"/dev/vfio/1", {}, 1000};
+    EXPECT_EQ(refusal(detach_holder(1000), host), "") << "the undo of an attach that was refused";
+    records[asked_vf].vm_uuid = "b";
+    EXPECT_THAT(refusal(detach_holder(0), host, records), HasSubstr("is VM b's"));
+}
+
+TEST(AdmitExternal, LibvirtIsNotAskedForAHolderThatHadTheVf) {
+    Records records;
+    EXPECT_EQ(sight_for(records, attach_holder()), Sight::pf_and_vms);
+    records[asked_vf] = {{}, {}, external_key("qm-104"), false};
+    EXPECT_EQ(sight_for(records, attach_holder()), Sight::pf);
+    EXPECT_EQ(sight_for(records, attach_holder("qm-105")), Sight::pf_and_vms);
+    EXPECT_EQ(sight_for(records, detach_holder(0)), Sight::pf);
+    records[asked_vf].clean = true;
+    EXPECT_EQ(sight_for(records, attach_holder()), Sight::pf_and_vms);
+}
+
 TEST(SightFor, IsAsNarrowAsTheStepAllows) {
     Records records;
     EXPECT_EQ(sight_for(records, ResetVf{asked_vf}), Sight::pf);

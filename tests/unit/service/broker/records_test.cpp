@@ -40,8 +40,9 @@ TEST(Records, HaveTheBaselineFromBeforeTheFirstChange) {
 }
 
 TEST(Records, EachStepThatTouchesAVfIsKnown) {
-    for (Step const& step : {Step(trust_on()), Step(BindVfs{recorded_pf, {3}, "vfio-pci"}),
-                             Step(ResetVf{recorded_vf}), Step(attach_to("a"))})
+    for (Step const& step :
+         {Step(trust_on()), Step(BindVfs{recorded_pf, {3}, "vfio-pci"}), Step(ResetVf{recorded_vf}),
+          Step(attach_to("a")), Step(AttachExternal{recorded_vf, "qm-104", {}})})
         EXPECT_TRUE(touches_unrecorded({}, step)) << sentence(step);
     EXPECT_FALSE(touches_unrecorded({}, SetNumVfs{recorded_pf, 7}));
     EXPECT_FALSE(touches_unrecorded({}, SetLink{{recorded_pf, {}}, true, 1500}));
@@ -60,6 +61,38 @@ TEST(Records, AResetDoesNotCleanAVfThatAVmGotMeanwhile) {
     auto const began = recorded_before({}, host_with_trust(false), ResetVf{recorded_vf});
     auto const meanwhile = recorded_before(began, {}, attach_to("a"));
     EXPECT_FALSE(recorded_after(meanwhile, began, ResetVf{recorded_vf}).at(recorded_vf).clean);
+}
+
+TEST(Records, RememberWhomTheNodesWereTakenFrom) {
+    auto host = host_with_trust(false);
+    auto& vfio = host.kernel.pfs.at(recorded_pf).vfs.front().vfio;
+    vfio = VfioPaths{"/dev/vfio/1", {}, 107};
+    AttachExternal const attach{recorded_vf, "qm-104", 64055};
+    auto const began = recorded_before({}, host, attach);
+    EXPECT_EQ(began.at(recorded_vf).vm_uuid, "external:qm-104");
+    EXPECT_FALSE(began.at(recorded_vf).clean);
+    EXPECT_EQ(began.at(recorded_vf).node_owner, 107U);
+    EXPECT_EQ(parse_records(to_text(began)).value().at(recorded_vf).node_owner, 107U);
+    vfio->owner = 64055;
+    EXPECT_EQ(recorded_before(began, host, attach).at(recorded_vf).node_owner, 107U)
+        << "what it has already is its own";
+    vfio->owner = 0;
+    AttachExternal const other{recorded_vf, "qm-105", 64055};
+    auto const next = recorded_before(began, host, other);
+    EXPECT_EQ(next.at(recorded_vf).node_owner, std::nullopt);
+    EXPECT_EQ(to_text(next).find("node_owner"), std::string::npos)
+        << "an earlier broker can read it";
+}
+
+// No XML says at the next boot that the holder has it.
+TEST(Records, OfAnExternalHolderStayWhenVfsAreMadeAnew) {
+    AttachExternal const attach{recorded_vf, "qm-104", {}};
+    auto records = recorded_before({}, host_with_trust(false), attach);
+    auto const after = recorded_after(records, records, SetNumVfs{recorded_pf, 4});
+    EXPECT_TRUE(has_had(after, attach));
+    EXPECT_FALSE(has_had(after, {recorded_vf, "qm-105", {}}));
+    records.at(recorded_vf).clean = true;
+    EXPECT_FALSE(recorded_after(records, records, SetNumVfs{recorded_pf, 4}).contains(recorded_vf));
 }
 
 TEST(Records, VfsThatAreMadeAnewHaveNone) {

@@ -80,6 +80,25 @@ TEST(AttachSpec, HoldsOnlyWhatWasGiven) {
         "verify_timeout_seconds": 60, "verify_profile": "deep", "verify_every_seconds": 3600})"));
 }
 
+TEST(AttachSpec, NamesAVmOrAHolder) {
+    AttachArguments arguments;
+    EXPECT_EQ(refusal(attachment_spec(arguments, {})), "no VM is named");
+    arguments.external = "qm-104";
+    auto const pf = *PciAddress::parse("0000:01:00.0");
+    AttachmentSpec expected;
+    expected.pf = pf;
+    expected.holder = ExternalHolder{HolderKind::external, "qm-104", {}};
+    EXPECT_EQ(attachment_spec(arguments, {pf}), expected);
+    arguments.uid = 64055;
+    expected.holder->uid = 64055;
+    EXPECT_EQ(attachment_spec(arguments, {pf}), expected);
+    arguments.vm = "db1";
+    EXPECT_EQ(refusal(attachment_spec(arguments, {})),
+              "VM db1 and the holder qm-104 can't both get it");
+    arguments.external = "";
+    EXPECT_EQ(refusal(attachment_spec(arguments, {})), "--uid is an external holder's");
+}
+
 TEST(AttachmentPatch, HoldsOnlyWhatWasGiven) {
     AttachArguments arguments;
     EXPECT_EQ(refusal(attachment_patch(arguments)), "there is nothing to set");

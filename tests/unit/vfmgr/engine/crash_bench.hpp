@@ -163,6 +163,8 @@ inline std::string fault_of_attachment(HostView const& host, Attachment const& a
         vf->settings.vlan != attachment.settings.vlan ||
         vf->settings.trust != attachment.settings.trust)
         return "an attached VF has other settings";
+    if (attachment.holder && (!vf->vfio || vf->vfio->owner != attachment.holder->uid))
+        return "an external holder has not got the VF's nodes";
     auto const expected = (attachment.live && vm_runs ? 1U : 0U) + (attachment.config ? 1U : 0U);
     if (mentions(host.hypervisor, vf->pci) != expected) return "the VM has not got its VF";
     auto const* interface = find_interface(host, {attachment.vf.pf, 100});

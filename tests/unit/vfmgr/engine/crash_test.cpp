@@ -71,7 +71,9 @@ struct CrashTest : FaultTest {
     }
 
     std::unique_ptr<Bench> bench_with_vfs(std::uint16_t count) {
-        auto bench = std::make_unique<Bench>(watched, watched, folder.path());
+        auto bench =
+            std::make_unique<Bench>(watched, watched, folder.path(), AskResponder{}, system_clock(),
+                                    TrustedNetdevs{}, FindOwners{}, bounds_for_holders());
         EXPECT_EQ(bench->run(ReplacePfSpec{pf0, spec_with_vfs(count)}).state,
                   OperationState::succeeded);
         return bench;
@@ -126,6 +128,42 @@ TEST_F(CrashTest, ADetachOfTwoIsWell) {
     EXPECT_TRUE(told.attachments.empty());
     bench.reset();
     expect_well_after(moments, told, watched.points(), 200);
+}
+
+TEST_F(CrashTest, AnAttachToAnExternalHolderIsWell) {
+    auto bench = bench_with_vfs(7);
+    auto const moments = watched.moments_of(
+        [&] { EXPECT_EQ(bench->run(Attach{ask_external()}).state, OperationState::succeeded); });
+    auto const told = bench->desired();
+    EXPECT_EQ(told.attachments.size(), 1U);
+    bench.reset();
+    expect_well_after(moments, told, watched.points(), 150);
+}
+
+TEST_F(CrashTest, ADetachFromAnExternalHolderIsWell) {
+    auto bench = bench_with_vfs(7);
+    bench->run(Attach{ask_external()});
+    auto const moments = watched.moments_of([&] {
+        EXPECT_EQ(bench->run(Detach{only_attachment(*bench)}).state, OperationState::succeeded);
+    });
+    auto const told = bench->desired();
+    EXPECT_TRUE(told.attachments.empty());
+    bench.reset();
+    expect_well_after(moments, told, watched.points(), 100);
+}
+
+TEST_F(CrashTest, ARestoreForAnExternalHolderIsWell) {
+    auto bench = bench_with_vfs(7);
+    bench->run(Attach{ask_external()});
+    auto const told = bench->desired();
+    bench.reset();
+    kernel.change([](KernelView& view) { view = igb_host(); });
+    boots_after_kill = true;
+    auto const moments = watched.moments_of([&] {
+        auto control = open_control(folder.path());
+        EXPECT_TRUE(restore(watched, *control, system_clock()));
+    });
+    expect_well_after(moments, told, watched.points(), 100);
 }
 
 // Dies with the old settings or with the new ones, in the kernel and in the store.
@@ -231,6 +269,29 @@ TEST_F(FaultTest, EveryFailingStepOfAnAttachIsUndone) {
             EXPECT_TRUE(bench.desired().quarantine.empty());
         }
     EXPECT_GE(failures, 24U);
+}
+
+TEST_F(FaultTest, EveryFailingStepOfAnAttachToAnExternalHolderIsUndone) {
+    Bench bench(kernel, hypervisor, folder.path(), {}, system_clock(), {}, {},
+                bounds_for_holders());
+    bench.run(ReplacePfSpec{pf0, spec_with_vfs(7)});
+    auto const clean = kernel.view();
+    std::size_t failures = 0;
+    for (auto const point : {FaultPoint::before, FaultPoint::halfway, FaultPoint::after})
+        for (std::size_t n = 0; n < 10; ++n) {
+            kernel.fail_at = Fault{kernel.performed() + n, point};
+            auto const attached = bench.run(Attach{ask_external()});
+            kernel.fail_at.reset();
+            if (attached.state == OperationState::succeeded) {
+                bench.run(Detach{bench.desired().attachments.begin()->first});
+                continue;
+            }
+            ++failures;
+            EXPECT_EQ(text(kernel.view()), text(clean)) << "step " << n;
+            EXPECT_TRUE(bench.desired().attachments.empty());
+            EXPECT_TRUE(bench.desired().quarantine.empty());
+        }
+    EXPECT_GE(failures, 27U);
 }
 
 TEST_F(FaultTest, EveryFailingStepOfAChangeIsUndone) {

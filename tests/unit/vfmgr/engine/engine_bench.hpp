@@ -49,6 +49,18 @@ inline AttachmentSpec ask(char const* vm = "vm1") {
     return spec;
 }
 
+constexpr std::uint32_t holders_uid = 64055;
+inline AttachmentSpec ask_external() {
+    auto spec = ask("");
+    spec.holder = ExternalHolder{HolderKind::external, "qm-104", holders_uid};
+    return spec;
+}
+inline HostBounds bounds_for_holders() {
+    HostBounds bounds;
+    bounds.external_holders = {true, {{holders_uid, holders_uid}}};
+    return bounds;
+}
+
 // For a comparison with a readable difference.
 inline std::string text(KernelView const& view) {
     std::string all;

@@ -144,6 +144,45 @@ TEST(WithinBounds, APfOfItsOwnIsBoundedInWhatItDoesNotSayAsAllAre) {
               "0000:02:00.0 may not be managed");
 }
 
+TEST(WithinBounds, ExternalHoldersAndTheirUsersMustBeNamed) {
+    AttachExternal const without{{bounded_pf, 0}, "qm-104", {}};
+    AttachExternal const with{{bounded_pf, 0}, "qm-104", 64055};
+    HostBounds bounds;
+    EXPECT_THAT(refusal(bounds, without), HasSubstr("external holders are not allowed"));
+    bounds.external_holders.allowed = true;
+    EXPECT_EQ(refusal(bounds, without), "");
+    EXPECT_THAT(refusal(bounds, with), HasSubstr("user 64055: allowed are none"));
+    bounds.external_holders.uids = {{7, 7}, {64055, 64056}};
+    EXPECT_EQ(refusal(bounds, with), "");
+    bounds.external_holders.uids = {{1, 64054}, {64056, 70000}};
+    EXPECT_THAT(refusal(bounds, with), HasSubstr("allowed are 1-64054, 64056-70000"));
+    EXPECT_EQ(refusal({}, DetachExternal{{bounded_pf, 0}, "qm-104", 64055}), "");
+}
+
+// As for a VM: the plan leaves trust alone, and the VF is trusted.
+TEST(WithinBounds, WhatAnExternalHolderGetsIsJudgedAsItWillBe) {
+    HostView host;
+    auto& vf = host.kernel.pfs[bounded_pf].vfs.emplace_back();
+    vf.settings.trust = true;
+    auto bounds = of_pf({.trust = false});
+    bounds.external_holders.allowed = true;
+    Plan plan;
+    plan.steps.emplace_back(AttachExternal{{bounded_pf, 0}, "qm-104", {}});
+    EXPECT_FALSE(within(bounds, host, plan));
+    vf.settings.trust = false;
+    EXPECT_TRUE(within(bounds, host, plan));
+}
+
+TEST(UidRangeText, IsReadAndWritten) {
+    EXPECT_EQ(UidRange::parse("100000-165535").value(), (UidRange{100000, 165535}));
+    EXPECT_EQ(UidRange::parse("4294967294").value(), (UidRange{4294967294, 4294967294}));
+    EXPECT_EQ(to_string(UidRange{100000, 165535}), "100000-165535");
+    EXPECT_EQ(to_string(UidRange{7, 7}), "7");
+    for (auto const* const wrong :
+         {"", "0", "0-7", "-", "7-", "-7", "9-8", "4294967295", "1-4294967295", "a", "1-2-3", " 1"})
+        EXPECT_FALSE(UidRange::parse(wrong)) << wrong;
+}
+
 TEST(VlanRangeText, IsReadAndWritten) {
     EXPECT_EQ(VlanRange::parse("100-199").value(), (VlanRange{100, 199}));
     EXPECT_EQ(VlanRange::parse("0").value(), (VlanRange{0, 0}));

@@ -92,6 +92,10 @@ TEST(PlanDetachProperty, UndoesAnAttachment) {
             if (vf.index != attachment.vf.index) continue;
             vf.driver = after.desired.pfs.at(attachment.vf.pf).spec.vf_driver;
             vf.ifname.reset();
+            // Its nodes come with the driver, whatever it had before.
+            vf.vfio.reset();
+            if (vf.driver) vf.vfio = find_vf(fakes.view(), attachment.vf)->vfio;
+            RC_ASSERT(!vf.vfio || vf.vfio->owner == 0);
         }
         expect_same(expected, fakes.view(), "after attachment and release");
         tally.count("attached and released");
