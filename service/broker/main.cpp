@@ -15,6 +15,7 @@
 #include "service/socket_program.hpp"
 #include "vfmgr/checks/host/sriov_owners.hpp"
 #include "vfmgr/hypervisor/libvirt_hypervisor.hpp"
+#include "vfmgr/hypervisor/no_libvirt.hpp"
 #include "vfmgr/kernel/linux_kernel.hpp"
 #include "vfmgr/kernel/remote_kernel.hpp"
 #include "vfmgr/kernel/worker_process.hpp"
@@ -84,6 +85,11 @@ class Fronts {
     std::size_t at_work_ = 0;  // with those that are over but still wait for a request
 };
 
+std::unique_ptr<Hypervisor> hypervisor_of(HostRules const& rules, std::function<void()> changed) {
+    if (rules.libvirt_uri == no_libvirt_uri) return std::make_unique<NoLibvirt>();
+    return std::make_unique<LibvirtHypervisor>(rules.libvirt_uri, std::move(changed));
+}
+
 Result<void> run(HostRules const& rules, ConfigPaths const& paths) {
     if (::sd_listen_fds(1) != 1)
         return fail(Problem::unavailable, "vfmgr-broker got no socket",
@@ -102,11 +108,11 @@ Result<void> run(HostRules const& rules, ConfigPaths const& paths) {
         [] { return checks::to_bundle(checks::collect({CheckedMachine::host})); },
         [] { return checks::to_bundle(checks::collect_owners({})); }};
     Fronts* receiver = nullptr;
-    LibvirtHypervisor hypervisor(rules.libvirt_uri, [&receiver] {
+    auto const hypervisor = hypervisor_of(rules, [&receiver] {
         if (receiver) receiver->pass_on(News::vms);
     });
     StepsUnderway underway;
-    Fronts fronts(rules, paths, {kernel, hypervisor, collectors, *keeper, underway});
+    Fronts fronts(rules, paths, {kernel, *hypervisor, collectors, *keeper, underway});
     receiver = &fronts;
     VFMGR_TRY(auto const events, HostEvents::start([&fronts] { fronts.pass_on(News::host); }));
     accept_until_signal(SD_LISTEN_FDS_START,
