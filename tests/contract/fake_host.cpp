@@ -47,6 +47,7 @@ struct HostVm {
     std::uint32_t free_pcie_ports = 2;
     std::vector<VmInterface> interfaces;
     std::vector<DeclaredVfs> declared;
+    std::vector<PciAddress> gpus;
 };
 template <class F, Of<HostVm> V>
 void fields(F& f, V& vm) {
@@ -57,6 +58,7 @@ void fields(F& f, V& vm) {
     f.defaulted("free_pcie_ports", vm.free_pcie_ports);
     f.defaulted("interfaces", vm.interfaces);
     f.defaulted("declared", vm.declared);
+    f.defaulted("gpus", vm.gpus);
 }
 
 struct HostDocument {
@@ -64,6 +66,7 @@ struct HostDocument {
     std::vector<HostVm> vms;
     std::vector<FirmwareCard> firmware;
     HostNetworkView network;
+    HostPlaces places;
     std::vector<IpAddress> gids;
     std::uint32_t step_milliseconds = 0;
 };
@@ -73,6 +76,7 @@ void fields(F& f, V& host) {
     f.defaulted("vms", host.vms);
     f.defaulted("firmware", host.firmware);
     f.defaulted("network", host.network);
+    f.defaulted("places", host.places);
     f.defaulted("gids", host.gids);
     f.defaulted("step_milliseconds", host.step_milliseconds);
 }
@@ -244,7 +248,10 @@ Result<void> FakeHost::load(nlohmann::json const& document) {
         kernel_.change([&](KernelView& view) { view.pfs.insert_or_assign(one.pci, pf); });
     }
     cards_ = kernel_.view().pfs;
-    kernel_.change([&](KernelView& view) { view.network = host.network; });
+    kernel_.change([&](KernelView& view) {
+        view.network = host.network;
+        view.places = host.places;
+    });
     kernel_.change_firmware([&](std::vector<FirmwareCard>& cards) { cards = host.firmware; });
     std::vector<std::array<std::uint8_t, 16>> gids;
     for (auto const& address : host.gids) gids.push_back(address.gid());
@@ -256,6 +263,7 @@ Result<void> FakeHost::load(nlohmann::json const& document) {
         vm.free_pcie_ports = one.free_pcie_ports;
         vm.interfaces = one.interfaces;
         vm.declared = one.declared;
+        for (auto const& gpu : one.gpus) vm.config.push_back({gpu, std::nullopt});
         vm.state = VmState::shut_off;
         vm.start_id.reset();
         vm.vsock_cid.reset();

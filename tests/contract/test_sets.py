@@ -9,10 +9,23 @@ from test_live import refused
 from vfctl import vfctl
 
 PF, OTHER = "0000:01:00.0", "0000:02:00.0"
+GPUS = ["0000:11:00.0", "0000:12:00.0"]
+
+
+def place(function, switch):
+    """The place of a function below a switch of its NUMA node, which has the switch's number."""
+    port = {"vendor": 0, "device": 0, "subsystem_vendor": 0, "subsystem_device": 0}
+    above = [f"0000:{0xd0 + switch:02x}:01.0", f"0000:{0xe0 + switch:02x}:00.0"]
+    return {"address": function, "above": [{"address": one, **port} for one in above],
+            "numa_node": switch, "speed_gts": None, "width": None}
+
+
 HOST = {"pfs": [{"model": "igb", "pci": PF, "ifname": "enp1s0"},
                 {"model": "igb", "pci": OTHER, "ifname": "enp2s0"}],
+        "places": {"gpus": [place(gpu, n) for n, gpu in enumerate(GPUS)],
+                   "pfs": [place(PF, 1), place(OTHER, 0)], "redirecting": [], "unread": []},
         "vms": [{"name": "vm1", "uuid": "11111111-1111-1111-1111-111111111111",
-                 "free_pcie_ports": 8},
+                 "free_pcie_ports": 8, "gpus": GPUS},
                 {"name": "vm2", "uuid": "22222222-2222-2222-2222-222222222222"}]}
 RAILS = [{"vm": "vm1", "pf": pf} for pf in (PF, OTHER)]
 
@@ -89,3 +102,15 @@ def test_vfctl_attaches_several_and_detaches_all(daemon):
     assert "3 VFs of VM vm1" in vfctl(daemon, "detach", "vm1", "--all").stderr
     assert attachments(daemon) == []
     assert "no VM vm1 has" in vfctl(daemon, "detach", "vm1", "--all", status=3).stderr
+
+
+def test_each_gpu_gets_the_nearest_vf(daemon):
+    near = {"vm": "vm1", "near": "gpu"}
+    ended = daemon.do("POST", "/v1/attachments", {"attachments": [near, near]})
+    got = [daemon.ask("GET", f"/v1/attachments/{each}")[1] for each in ended["attachments"]]
+    assert {each["near"]["gpu"]: each["vf"]["pf"] for each in got} == {GPUS[0]: OTHER, GPUS[1]: PF}
+    assert [each["near"]["distance"] for each in got] == ["PIX", "PIX"]
+    assert sorted(one["distance"] for one in got[0]["candidates"]) == ["PIX", "SYS"]
+    refused(daemon.ask("POST", "/v1/attachments", {"vm": "vm2", "near": "gpu"}), 409, "has no GPU")
+    for command in (("show", ended["attachments"][0]), ("list",)):
+        assert "PIX" in vfctl(daemon, "attachment", *command).stdout, command

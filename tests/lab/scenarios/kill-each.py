@@ -39,7 +39,8 @@ KINDS = {**dict.fromkeys(ATTACH, "Attach"), **dict.fromkeys(DETACH, "Detach"),
          "attach_external": "AttachExternal", "detach_external": "DetachExternal",
          "set_num_vfs": "Resize", "set_pci_values": "FailingResize",
          "add_soft_rdma_link": "AddLink", "remove_soft_rdma_link": "RemoveLink"}
-NOT_HERE = {"set_firmware": "no card of the lab has firmware to set"}
+NOT_HERE = {"set_firmware": "no card of the lab has firmware to set",
+            "add_vsock": "it touches no VF, and no undo takes it away"}
 OF_VMS = ("attach_hostdev", "detach_hostdev")
 VICTIM, BYSTANDER = "victim", "bystander"
 LINK, NETDEV, CONFIG = "rxe_kill", "labkill", "/etc/vfmgr/conf.d/kill-each.toml"
