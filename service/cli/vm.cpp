@@ -73,8 +73,8 @@ std::string vm_page(VmInfo const& vm, std::vector<Attachment> const& attachments
                       {"vsock", cell(vm.has_vsock)},
                       {"CID", cell(vm.vsock_cid)},
                       {"free PCIe ports", cell(vm.free_pcie_ports)},
-                      {"free, running VM", cell(vm.free_live)},
-                      {"free, persistent XML", cell(vm.free_config)},
+                      {"free (live)", cell(vm.free_live)},
+                      {"free (config)", cell(vm.free_config)},
                       {"hostdev networks", cell(vm.hostdev_networks)}});
     out += section("VFs", attached_table(attachments), options);
     out += section("host devices that are not vfmgr's", foreign_table(vm), options);

@@ -17,7 +17,6 @@ POOL = {"name": "fast", "select": {"pfs": [PF], "link_layers": ["ethernet"]},
 # As api_answers.RULES.
 NETWORK_RULES = {
     "replaceNetwork": {"name": "is the path's, or left out",
-                       "pkey": "is not combined with a VLAN",
                        "ranges": "are inside the prefix and apart",
                        "pfs": "each has an address of its own inside the prefix"},
     "replacePool": {"name": "is the path's, or left out"},

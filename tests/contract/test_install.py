@@ -66,22 +66,51 @@ def lines_of(program):
 
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory):
-    pf = "0000:01:00.0"
+    pf, infiniband = "0000:01:00.0", "0000:02:00.0"
     settings = {"SRIOV_EN": False, "NUM_OF_VFS": 0, "LINK_TYPE_P1": "ETH", "ATS_ENABLED": False}
     card = {"pci": pf, "functions": [pf], "device_type": "ConnectX6", "counts_per_port": False,
             "tool": {"name": "mstconfig", "version": "mstflint 4.21.0"}, "default": settings,
             "current": settings, "next": settings, "devlink": [], "problem": None,
             "boot_id": "5f0cb0d4-0d3c-4f7a-9d39-9e0b8b1a3a11"}
-    host = {"pfs": [{"model": "mlx5", "pci": pf, "ifname": "enp1s0"}], "firmware": [card]}
+    host = {"pfs": [{"model": "mlx5", "pci": pf, "ifname": "enp1s0"},
+                    {"model": "mlx5_infiniband", "pci": infiniband, "ifname": "ibp1s0"}],
+            "firmware": [card]}
     started = Daemon(tmp_path_factory.mktemp("install"), host)
-    started.do("PUT", f"/v1/pfs/{pf}/spec", {"mode": "manage"})
+    for each in (pf, infiniband):
+        started.do("PUT", f"/v1/pfs/{each}/spec", {"mode": "manage"})
+    partition = {"prefix": "10.4.0.0/24", "mtu": 2044, "pkey": {"key": 1},
+                 "pfs": [{"pf": infiniband, "host_address": "10.4.0.1"}]}
+    assert started.ask("PUT", "/v1/networks/fabric", partition)[0].status < 300
     yield started
     started.end()
 
 
-@pytest.mark.parametrize("line", sorted(set(lines_of("vfctl")) - {"vfctl doctor"}))
+@pytest.fixture(scope="module")
+def beyond_libvirt(tmp_path_factory):
+    """A daemon whose root lets VMs that libvirt does not run have VFs."""
+    pf = "0000:01:00.0"
+    started = Daemon(tmp_path_factory.mktemp("beyond_libvirt"),
+                     {"pfs": [{"model": "igb", "pci": pf, "ifname": "enp1s0"}]},
+                     '[bounds.external_holders]\nallowed = true\nuids = ["64055"]\n')
+    started.do("PUT", f"/v1/pfs/{pf}/spec", {"mode": "manage", "num_vfs": 2})
+    network = {"prefix": "192.168.100.0/24", "pfs": [{"pf": pf, "host_address": "192.168.100.1"}]}
+    assert started.ask("PUT", "/v1/networks/train", network)[0].status < 300
+    yield started
+    started.end()
+
+
+OF_HOLDERS = [line for line in lines_of("vfctl") if "qm-104" in line]
+
+
+def test_vfctl_attaches_as_written(beyond_libvirt):
+    assert OF_HOLDERS
+    for line in OF_HOLDERS:
+        assert vfctl(beyond_libvirt, *shlex.split(line)[1:]).stdout
+
+
+@pytest.mark.parametrize("line", sorted({*lines_of("vfctl")} - {"vfctl doctor", *OF_HOLDERS}))
 def test_vfctl_accepts_what_the_lab_does_not_type(daemon, line):
-    words = shlex.split(line)[1:]
+    words = shlex.split(line.split(">")[0])[1:]
     done = vfctl(daemon, *words, *(["--dry-run"] if "set" in words else []))
     assert done.stdout
 

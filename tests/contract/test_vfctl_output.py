@@ -159,7 +159,7 @@ def test_yaml_has_every_name_as_it_is(daemon):
 def test_no_progress_without_a_terminal(daemon):
     done = vfctl(daemon, "attach", "vm2", "--pf", PF, "--vf", "1")
     assert done.stderr == "vfctl: VM vm2 has its VF\n"
-    quiet = vfctl(daemon, "-q", "detach", "vm2", "-o", "name")
+    quiet = vfctl(daemon, "-q", "detach", f"{PF}/1", "-o", "name")
     assert quiet.stderr == "" and daemon.ask(
         "GET", "/v1/operations/" + quiet.stdout.strip())[1]["kind"] == "detach"
 

@@ -66,7 +66,7 @@ def test_the_request_is_kept_if_they_do_not_come_back(daemon):
     """The PF has one VF of the two afterwards."""
     before = known_by(daemon)
     away = f"{VFCTL} --host unix:{daemon.socket} pf set {PF} --num-vfs 1"
-    failed = without_vfs(daemon, "vm1", "--", "sh", "-c", away, status=1)
+    failed = without_vfs(daemon, "vm1", "--", "sh", "-c", away, status=4)
     assert known_by(daemon) == []
     kept = Path(re.search(r"<(\S+)", failed.stderr)[1])
     daemon.do("PUT", f"/v1/pfs/{PF}/spec", {"mode": "manage", "num_vfs": 4})

@@ -8,6 +8,8 @@ first attachment after it.
 """
 
 from figures import Figures, seconds
+from vflab import trees, version_before
+from vflab.added_packages import AddedPackages
 from vflab.packages import packages_of
 from vflab.product import BROKER, SERVICES, Product
 
@@ -56,8 +58,15 @@ class Side:
 
 def run(lab):
     lab.expect("rounds")
+    before = packages_of(BEFORE, lab.machine.settings["suite"])
+    needed = [each.split()[0] for each in trees.dependencies(version_before.hosts(before))]
+    with AddedPackages(lab, needed):
+        measure(lab, before)
+
+
+def measure(lab, before):
     product = Product(lab)
-    unpack(lab)
+    unpack(lab, before)
     ours = Side(lab, product, f"{BROKER} {SERVICES}", "vfctl")
     peer = Side(lab, product, f"{UNIT}.socket {UNIT}.service", f"{ROOT}/usr/bin/vfctl")
     product.manage(num_vfs=2, networks=())
@@ -88,9 +97,8 @@ def turn_of(side):
     return took
 
 
-def unpack(lab):
+def unpack(lab, before):
     lab.host.write(f"{ROOT}/vfmgr.toml", f'state_dir = "{STATE}"\n')
-    for deb in packages_of(BEFORE, lab.machine.settings["suite"]).glob("*.deb"):
-        if not deb.name.startswith("vfmgr-guest_"):
-            lab.host.copy_in(deb, f"{ROOT}/")
+    for deb in version_before.hosts(before):
+        lab.host.copy_in(deb, f"{ROOT}/")
     lab.host.run(UNPACK.format(root=ROOT, unit=UNIT))

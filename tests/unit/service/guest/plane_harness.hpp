@@ -62,7 +62,7 @@ inline void want_run(GuestAccess& access, std::string const& id, std::string run
     permit.attachment = id;
     permit.run = std::move(run);
     permit.nonce = std::move(nonce);
-    permit.vf_mac = expected.mac;
+    permit.vf_mac = expected.mac.value();
     permit.peer_address = expected.address;
     permit.host_address = expected.responder;
     permit.rdma = RdmaMode::none;

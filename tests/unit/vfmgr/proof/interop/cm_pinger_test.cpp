@@ -31,7 +31,8 @@ TEST(CmPinger, TheChildIsToldWhatToDoAndTellsHowItWent) {
 }
 
 TEST(CmPinger, OnInfiniBandTheChildIsToldPortAndPartition) {
-    verify::CmOptions options{{IpAddress::parse("192.168.100.10").value(), "ib0"}};
+    verify::CmOptions options;
+    options.own = {IpAddress::parse("192.168.100.10").value(), "ib0"};
     options.own.port_guid = Guid{0x0202'c9ff'fe11'0002};
     options.own.pkey = 0x8001;
     auto const script = R"(printf '{"name": "cm_ping", "verdict": "pass", "by": "guest",
