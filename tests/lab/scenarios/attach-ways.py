@@ -156,6 +156,7 @@ def in_its_firmware(lab):
     vm = lab.vm("bios", start=False)
     begin, rest = vm.xml.split("<kernel>")
     vm.xml = begin + rest.split("</cmdline>")[1]
+    lab.host.run("virsh -q undefine bios")  # libvirt chose its UUID
     vm.define()
     return vm.start()
 

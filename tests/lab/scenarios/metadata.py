@@ -37,6 +37,7 @@ def run(lab):
 def declaring(lab, name, pool):
     vm = lab.vm(name, start=False)
     vm.xml = vm.xml.replace("</name>", "</name>" + METADATA.format(pool), 1)
+    lab.host.run(f"virsh -q undefine {name}")  # libvirt chose its UUID
     return vm.define()
 
 
