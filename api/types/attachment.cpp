@@ -143,6 +143,10 @@ bool can_be_a_holders(std::string_view name) {
            });
 }
 
+std::string external_key(std::string_view holder) {
+    return fmt::format("external:{}", holder);
+}
+
 bool is_attachment_id(std::string_view text) {
     return text.size() == 8 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }

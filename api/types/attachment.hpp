@@ -134,6 +134,9 @@ inline constexpr char const* rule_of_holder_names =
     "must have 1 to 64 characters: letters, digits, '-', '_', '.' and ':', with a letter or digit "
     "first";
 
+// Stands for the VM's UUID where an external holder has the VF. No UUID looks like it.
+[[nodiscard]] std::string external_key(std::string_view holder);
+
 [[nodiscard]] std::string hostdev_alias(std::string_view attachment_id);
 [[nodiscard]] bool is_attachment_id(std::string_view text);
 

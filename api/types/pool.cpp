@@ -14,12 +14,6 @@ namespace {
 
 constexpr std::size_t selected_values_max = 64;  // of one selector
 
-std::optional<std::uint16_t> index_of(std::string_view text) {
-    auto const value = parse_digits(text, {.max = UINT16_MAX});
-    if (!value) return std::nullopt;
-    return static_cast<std::uint16_t>(*value);
-}
-
 }  // namespace
 
 Result<PfVfs> PfVfs::parse(std::string_view text) {
@@ -27,16 +21,13 @@ Result<PfVfs> PfVfs::parse(std::string_view text) {
     PfVfs vfs;
     VFMGR_TRY(vfs.pf, PciAddress::parse(text.substr(0, slash)));
     if (slash == std::string_view::npos) return vfs;
-    auto const range = text.substr(slash + 1);
-    auto const dash = range.find('-');
-    auto const first = index_of(range.substr(0, dash));
-    auto const last = dash == std::string_view::npos ? first : index_of(range.substr(dash + 1));
-    if (!first || !last || *last < *first)
+    auto const range = parse_digit_range(text.substr(slash + 1), {.max = UINT16_MAX});
+    if (!range)
         return fail(Problem::invalid_request,
                     fmt::format("{} does not name VFs of a PF", quoted(text)),
                     "write 0000:01:00.0 for all of them, or 0000:01:00.0/0-3");
-    vfs.first = *first;
-    vfs.last = *last;
+    vfs.first = static_cast<std::uint16_t>(range->first);
+    vfs.last = static_cast<std::uint16_t>(range->last);
     return vfs;
 }
 

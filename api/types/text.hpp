@@ -37,6 +37,21 @@ struct DigitRules {
     return value;
 }
 
+struct DigitRange {
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;  // included, not below the first
+};
+// Reads "7", or "3-9".
+[[nodiscard]] inline std::optional<DigitRange> parse_digit_range(std::string_view text,
+                                                                 DigitRules const& rules) {
+    auto const dash = text.find('-');
+    auto const first = parse_digits(text.substr(0, dash), rules);
+    auto const last =
+        dash == std::string_view::npos ? first : parse_digits(text.substr(dash + 1), rules);
+    if (!first || !last || *first > *last) return std::nullopt;
+    return DigitRange{*first, *last};
+}
+
 // Returns "0a:1b:2c". Hand-written: a journal of a thousand VFs has some thousand of these, and fmt
 // takes fourteen times as many instructions for one (callgrind).
 [[nodiscard]] inline std::string colon_hex(std::span<std::uint8_t const> octets) {

@@ -40,8 +40,8 @@ std::string networkd_match(GuestAttachment const& attachment) {
                        to_string(attachment.mac.value_or(MacAddress{})));
 }
 
-// Of InfiniBand's 20 bytes NetworkManager compares the last 8, the GUID; the others change when the
-// driver is bound again (nm_utils_hwaddr_matches()).
+// NetworkManager compares the last 8 of IPoIB's 20 bytes, which are the GUID; the others change
+// when the driver is bound again (nm_utils_hwaddr_matches()).
 std::string network_manager_match(GuestAttachment const& attachment) {
     if (attachment.guid)
         return fmt::format(

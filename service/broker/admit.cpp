@@ -104,11 +104,6 @@ Result<void> check_clean(Records const& records, VfId const& vf, std::string con
                    "end that attachment first: its detach resets the VF");
 }
 
-bool names(VmInfo const& vm, PciAddress const& pci) {
-    auto const is_it = [&](VmHostdev const& hostdev) { return hostdev.pci == pci; };
-    return std::ranges::any_of(vm.live, is_it) || std::ranges::any_of(vm.config, is_it);
-}
-
 Result<void> check_unnamed(VfId const& vf, PciAddress const& pci, HypervisorView const& vms,
                            std::string_view except) {
     for (auto const& [uuid, vm] : vms.vms)

@@ -90,17 +90,13 @@ void record_external(VfRecord& record, VfState const* now, AttachExternal const&
     record.vm_uuid = external_key(step.holder);
     record.clean = false;
     record.pci.reset();
-    // Of a VF that the holder has already, the nodes may be the holder's.
+    // The holder's nodes may be its own by now: the record keeps who had them before.
     if (had_it) return;
     record.node_owner.reset();
     if (now && now->vfio && now->vfio->owner != 0) record.node_owner = now->vfio->owner;
 }
 
 }  // namespace
-
-std::string external_key(std::string_view holder) {
-    return fmt::format("external:{}", holder);
-}
 
 bool is_external(VfRecord const& record) {
     return record.vm_uuid && record.vm_uuid->starts_with(external_key({}));

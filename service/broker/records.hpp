@@ -27,8 +27,6 @@ struct VfRecord {
 };
 using Records = std::map<VfId, VfRecord>;
 
-// Stands for the VM's UUID where an external holder has the VF. No UUID looks like it.
-[[nodiscard]] std::string external_key(std::string_view holder);
 [[nodiscard]] bool is_external(VfRecord const& record);
 // Whether this holder has had the VF since its last reset.
 [[nodiscard]] bool has_had(Records const& records, AttachExternal const& step);

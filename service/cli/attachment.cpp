@@ -142,19 +142,14 @@ struct DetachArguments {
 
 Result<void> detach_all(Connection const& connection, Options const& options,
                         std::string const& vm) {
-    VFMGR_TRY(auto const response,
-              connection.list({.path = "/v1/attachments", .query = {{"vm", vm}}}, SIZE_MAX));
-    VFMGR_TRY(auto const list, value_of<ItemList<Attachment>>(response));
-    if (list.items.empty())
+    VFMGR_TRY(auto const attachments, attachments_of_vm(connection, vm));
+    if (attachments.empty())
         return fail(Problem::not_found, fmt::format("no VM {} has an attachment", vm),
                     "vfctl attachment list shows which have");
-    std::string ids;
-    for (auto const& one : list.items) ids += (ids.empty() ? "" : ",") + one.id;
-    ApiRequest request{.method = "DELETE", .path = "/v1/attachments", .query = {{"ids", ids}}};
     return change_and_report(
-        connection, options, std::move(request),
+        connection, options, detach_request(attachments),
         fmt::format("detached: the {} VFs of VM {} were reset and verified clean",
-                    list.items.size(), vm));
+                    attachments.size(), vm));
 }
 
 Result<void> detach(Options const& options, std::string const& name,

@@ -20,8 +20,8 @@ struct PartitionLine {
     bool operator==(PartitionLine const&) const = default;
 };
 
-// Of networks with a P_Key: their PFs as full members, and the VFs of their attachments. A PF whose
-// port's GUID is unknown has none.
+// Returns the lines of each network that has a P_Key: its PFs are full members, and the VFs of its
+// attachments have the network's membership. A PF whose port's GUID is unknown has no line.
 [[nodiscard]] std::vector<PartitionLine> partition_lines(
     std::vector<Network> const& networks, std::vector<PfView> const& pfs,
     std::vector<Attachment> const& attachments);

@@ -175,4 +175,18 @@ Result<std::string> resolve_attachment(Connection const& connection, std::string
     return vf ? attachment_of(all, *vf) : attachment_among(all, text);
 }
 
+Result<std::vector<Attachment>> attachments_of_vm(Connection const& connection,
+                                                  std::string const& vm) {
+    VFMGR_TRY(auto const response,
+              connection.list({.path = "/v1/attachments", .query = {{"vm", vm}}}));
+    VFMGR_TRY(auto list, value_of<ItemList<Attachment>>(response));
+    return std::move(list.items);
+}
+
+ApiRequest detach_request(std::vector<Attachment> const& attachments) {
+    std::string ids;
+    for (auto const& one : attachments) ids += (ids.empty() ? "" : ",") + one.id;
+    return {.method = "DELETE", .path = "/v1/attachments", .query = {{"ids", ids}}};
+}
+
 }  // namespace vfmgr

@@ -35,6 +35,12 @@ struct VfName {
 [[nodiscard]] Result<std::string> resolve_attachment(Connection const& connection,
                                                      std::string const& text);
 
+// Those of a VM, by name or UUID; none if it has none.
+[[nodiscard]] Result<std::vector<Attachment>> attachments_of_vm(Connection const& connection,
+                                                                std::string const& vm);
+// Asks to detach all of these in one operation.
+[[nodiscard]] ApiRequest detach_request(std::vector<Attachment> const& attachments);
+
 // The pure parts.
 [[nodiscard]] Result<PciAddress> pf_among(std::vector<PfView> const& pfs, std::string const& text);
 [[nodiscard]] Result<VfId> vf_among(std::vector<PfView> const& pfs, VfName const& name);

@@ -91,10 +91,8 @@ Result<void> show_vm(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const response, connection.send({.path = "/v1/vms/" + named.uuid}));
     if (is_document(options.format)) return print_document(response, options);
     VFMGR_TRY(auto const vm, value_of<VmInfo>(response));
-    VFMGR_TRY(auto const list,
-              connection.list({.path = "/v1/attachments", .query = {{"vm", vm.uuid}}}));
-    VFMGR_TRY(auto const attachments, value_of<ItemList<Attachment>>(list));
-    return print(vm_table({vm}), vm_page(vm, attachments.items, options), response.body, options);
+    VFMGR_TRY(auto const attachments, attachments_of_vm(connection, vm.uuid));
+    return print(vm_table({vm}), vm_page(vm, attachments, options), response.body, options);
 }
 
 }  // namespace

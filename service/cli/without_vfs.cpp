@@ -5,22 +5,22 @@
 #include "service/cli/without_vfs.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
 #include <array>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "api/os/descriptor.hpp"
+#include "api/os/file.hpp"
 #include "api/os/process.hpp"
+#include "api/os/random.hpp"
 #include "api/types/vm_info.hpp"
 #include "service/cli/add_command.hpp"
 #include "service/cli/connection.hpp"
 #include "service/cli/progress.hpp"
+#include "service/cli/resolve.hpp"
 #include "service/cli/show.hpp"
 
 namespace vfmgr {
@@ -99,19 +99,16 @@ Result<int> run_command(std::vector<std::string> const& command) {
 class Note {
   public:
     static Result<Note> write(std::string const& body) {
-        std::error_code error;
-        auto name = (std::filesystem::temp_directory_path(error) / "vfctl-XXXXXX").string();
-        FileDescriptor const file(::mkstemp(name.data()));
-        Note note(name);
-        std::ofstream out(name);
-        out << body;
-        if (file.get() < 0 || error || !out.flush())
-            return fail(Problem::invalid_request, fmt::format("{} can't be written", name),
-                        "set TMPDIR to a folder with space");
-        return note;
+        std::error_code failed;
+        auto const folder = std::filesystem::temp_directory_path(failed);
+        Note note(folder / fmt::format("vfctl-{}.json", random_hex(8)));
+        if (!failed && replace_file(note.name_, body, S_IRUSR | S_IWUSR)) return note;
+        return fail(Problem::invalid_request, fmt::format("{} can't be written", note.name()),
+                    "set TMPDIR to a folder with space");
     }
     ~Note() {
-        if (remove_) std::remove(name_.c_str());
+        std::error_code ignored;  // it stays in a folder for temporary files
+        if (remove_) std::filesystem::remove(name_, ignored);
     }
     Note(Note&& other) noexcept
         : name_(std::move(other.name_)), remove_(std::exchange(other.remove_, false)) {}
@@ -120,11 +117,11 @@ class Note {
     Note& operator=(Note const&) = delete;
 
     void keep() { remove_ = false; }
-    [[nodiscard]] std::string const& name() const { return name_; }
+    [[nodiscard]] std::string name() const { return name_.string(); }
 
   private:
-    explicit Note(std::string name) : name_(std::move(name)) {}
-    std::string name_;
+    explicit Note(std::filesystem::path name) : name_(std::move(name)) {}
+    std::filesystem::path name_;
     bool remove_ = true;
 };
 
@@ -162,19 +159,13 @@ Result<int> without_vfs(Options const& options, std::string const& vm,
                         WithoutVfs const& arguments) {
     VFMGR_CHECK(refuse_dry_run(options));
     VFMGR_TRY(auto const connection, Connection::open(options));
-    VFMGR_TRY(auto const response,
-              connection.list({.path = "/v1/attachments", .query = {{"vm", vm}}}));
-    VFMGR_TRY(auto const list, value_of<ItemList<Attachment>>(response));
-    auto const& attachments = list.items;
+    VFMGR_TRY(auto const attachments, attachments_of_vm(connection, vm));
     if (attachments.empty()) return run_command(arguments.command);
     auto const same = arguments.then_on.empty() ? SamePfs::yes : SamePfs::no;
     VFMGR_TRY(auto const specs, specs_again(attachments, same, false));
     VFMGR_TRY(auto note, Note::write(body_of(specs)));
-    std::string ids;
-    for (auto const& one : attachments) ids += (ids.empty() ? "" : ",") + one.id;
     auto const out =
-        change_and_report(connection, options,
-                          {.method = "DELETE", .path = "/v1/attachments", .query = {{"ids", ids}}},
+        change_and_report(connection, options, detach_request(attachments),
                           fmt::format("VM {} is without its {} VF{}", attachments.front().vm,
                                       attachments.size(), attachments.size() == 1 ? "" : "s"));
     if (!out) return fail(with_note(out.error(), note, attachments.front().vm));

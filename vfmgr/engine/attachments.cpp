@@ -116,6 +116,7 @@ Result<void> Attachments::perform_detach(Operation& operation, Attachment const&
             event_of(EventKind::detach_failed, attachment, &operation,
                      fmt::format("VM {} kept VF {}", attachment.vm, to_string(attachment.vf)),
                      seams().clock.now()));
+        outcome = fail(done.error().error);
     } else if (known && as<DetachExternal>(done.error().step)) {
         // A process still holds it: the attachment stays `detaching`, as well.
         outcome = fail(still_held(attachment, done.error().error));
@@ -123,8 +124,8 @@ Result<void> Attachments::perform_detach(Operation& operation, Attachment const&
         auto residue = left_undone(operation);
         std::ranges::copy(done.error().residue, std::back_inserter(residue));
         end = quarantined({attachment}, done.error().error.detail, residue);
+        outcome = fail(done.error().error);
     }
-    if (!done && outcome) outcome = fail(done.error().error);
     end.save_operations.push_back(operation);
     seams().control.wait([&](Control::State& state) { return state.erase_run(attachment.id); });
     if (!operations_.commit_at_last(end)) return fail(vfmgrd_stops());

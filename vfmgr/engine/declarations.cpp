@@ -6,11 +6,10 @@
 #include <algorithm>
 
 #include "vfmgr/engine/state.hpp"
+#include "vfmgr/plan/released.hpp"
 
 namespace vfmgr {
 namespace {
-
-constexpr std::string_view prefix = "metadata:";
 
 // The pool says what else the VFs get; the VM can't say it.
 AttachmentSpec spec_of(DeclaredVfs const& vfs, VmInfo const& vm) {
@@ -36,14 +35,6 @@ Had declared_of(DesiredState const& desired, VmInfo const& vm) {
 }
 
 }  // namespace
-
-std::string principal_of_metadata(std::string const& vm_uuid) {
-    return fmt::format("{}{}", prefix, vm_uuid);
-}
-
-bool is_declared(Attachment const& attachment) {
-    return attachment.requested_by && attachment.requested_by->starts_with(prefix);
-}
 
 void Declarations::attach_declared(Control::State& state) {
     auto const host = seams().control.snapshot().host;

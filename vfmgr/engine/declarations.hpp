@@ -13,10 +13,6 @@
 
 namespace vfmgr {
 
-// The principal of a VM's own requests, "metadata:<uuid>".
-[[nodiscard]] std::string principal_of_metadata(std::string const& vm_uuid);
-[[nodiscard]] bool is_declared(Attachment const& attachment);
-
 class Declarations : public EnginePart {
   public:
     // Requests it as the VM, under its tenant's limits.

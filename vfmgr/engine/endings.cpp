@@ -3,41 +3,20 @@
 
 #include <algorithm>
 
-#include "vfmgr/engine/declarations.hpp"
 #include "vfmgr/engine/state.hpp"
-#include "vfmgr/plan/external.hpp"
+#include "vfmgr/plan/released.hpp"
 
 namespace vfmgr {
-namespace {
-
-// A source that can't be read means in use.
-bool is_released_by_vm(HostView const& host, Attachment const& attachment) {
-    auto const* const vf = find_vf(host, attachment.vf);
-    if (vf && !vf->holders.empty()) return false;
-    auto const* const vm = find_vm(host, attachment.vm_uuid);
-    return !vm || !has_hostdev(vm->live, hostdev_alias(attachment.id), attachment.vf_pci);
-}
-
-bool knows_vms(HypervisorView const& view) {
-    return !view.stale && view.observed_at != Time{};
-}
-
-}  // namespace
-
-// Those that a VM of libvirt no longer holds.
-std::vector<std::string> Endings::unheld_by_vms(HostView const& host, DesiredState const& desired) {
-    std::vector<std::string> over;
+std::set<std::string> Endings::of_unknown_vms(HostView const& host, DesiredState const& desired) {
+    std::set<std::string> over;
     auto const now = seams().clock.steady_now();
     std::map<std::string, Deadline> unknown;
     for (auto const& [id, attachment] : desired.attachments) {
-        if (attachment.holder) continue;
-        bool ends = attachment.state == AttachmentState::detaching || is_declared(attachment);
-        if (auto const& uuid = attachment.vm_uuid; !find_vm(host, uuid)) {
-            auto const known = unknown_until_.find(uuid);
-            unknown[uuid] = known == unknown_until_.end() ? now + vm_unknown_max : known->second;
-            ends = ends || unknown[uuid] <= now;
-        }
-        if (ends && is_released_by_vm(host, attachment)) over.push_back(id);
+        auto const& uuid = attachment.vm_uuid;
+        if (attachment.holder || find_vm(host, uuid)) continue;
+        auto const known = unknown_until_.find(uuid);
+        unknown[uuid] = known == unknown_until_.end() ? now + vm_unknown_max : known->second;
+        if (unknown[uuid] <= now && is_released(host, attachment)) over.insert(id);
     }
     unknown_until_ = std::move(unknown);
     return over;
@@ -46,9 +25,9 @@ std::vector<std::string> Endings::unheld_by_vms(HostView const& host, DesiredSta
 void Endings::end_unheld(Control::State& state, std::set<std::string> const& at_rest) {
     if (operations_.stopping()) return;
     auto const host = seams().control.snapshot().host;
-    auto over = released(*host, state.desired());
-    if (knows_vms(host->hypervisor))
-        std::ranges::move(unheld_by_vms(*host, state.desired()), std::back_inserter(over));
+    auto const ids = released(*host, state.desired());
+    std::set<std::string> over(ids.begin(), ids.end());
+    if (knows_vms(host->hypervisor)) over.merge(of_unknown_vms(*host, state.desired()));
     std::set<std::string> begun;
     std::map<std::pair<std::string, std::string>, std::vector<std::string>> of_vms;
     for (auto const& id : over) {

@@ -29,8 +29,8 @@ class Endings : public EnginePart {
     void end_unheld(Control::State& state, std::set<std::string> const& at_rest);
 
   private:
-    [[nodiscard]] std::vector<std::string> unheld_by_vms(HostView const& host,
-                                                         DesiredState const& desired);
+    [[nodiscard]] std::set<std::string> of_unknown_vms(HostView const& host,
+                                                       DesiredState const& desired);
 
     Submit const submit_;
     // Attachments whose detach was accepted, or waits for that. A refused one is tried again after

@@ -2,7 +2,7 @@
 #include "vfmgr/engine/engine.hpp"
 #include "vfmgr/engine/state.hpp"
 #include "vfmgr/engine/stored.hpp"
-#include "vfmgr/plan/external.hpp"
+#include "vfmgr/plan/released.hpp"
 
 #include <algorithm>
 

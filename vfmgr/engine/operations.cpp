@@ -9,7 +9,6 @@
 #include "api/os/random.hpp"
 #include "vfmgr/engine/state.hpp"
 #include "vfmgr/engine/timing.hpp"
-#include "vfmgr/plan/external.hpp"
 
 namespace vfmgr {
 namespace {
@@ -248,11 +247,7 @@ Event event_of(EventKind kind, Attachment const& attachment, Operation const* op
     Event event;
     event.at = at;
     event.kind = kind;
-    event.pf = attachment.vf.pf;
-    event.vf = attachment.vf.index;
-    event.attachment = attachment.id;
-    event.vm = attachment.vm;
-    event.vm_uuid = vm_uuid_of(attachment);
+    set_attachment(event, attachment);
     if (operation) event.operation = operation->id;
     event.detail = std::move(detail);
     return event;

@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/engine/recorder.hpp"
-#include "vfmgr/plan/external.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 
+#include "vfmgr/plan/external.hpp"
+
 namespace vfmgr {
+
+void set_attachment(Event& event, Attachment const& attachment) {
+    event.pf = attachment.vf.pf;
+    event.vf = attachment.vf.index;
+    event.attachment = attachment.id;
+    event.vm = attachment.vm;
+    event.vm_uuid = vm_uuid_of(attachment);
+}
+
 namespace {
 
 // Returns what follows `prefix` up to the next '/', and removes both from `path`.
@@ -17,14 +27,6 @@ std::optional<std::string> take_id(std::string_view& path, std::string_view pref
     std::string id(path.substr(0, path.find('/')));
     path.remove_prefix(id.size());
     return id;
-}
-
-void set_attachment(Event& event, Attachment const& attachment) {
-    event.pf = attachment.vf.pf;
-    event.vf = attachment.vf.index;
-    event.attachment = attachment.id;
-    event.vm = attachment.vm;
-    event.vm_uuid = vm_uuid_of(attachment);
 }
 
 // The attachment as the batch saves it, or as it was before.

@@ -11,6 +11,9 @@
 
 namespace vfmgr {
 
+// Says in the event which attachment it is about.
+void set_attachment(Event& event, Attachment const& attachment);
+
 class Recorder {
   public:
     Recorder() = default;

@@ -152,12 +152,9 @@ Result<void> within(HostBounds const& bounds, HostView const& host, Plan const& 
 }
 
 Result<VlanRange> VlanRange::parse(std::string_view text) {
-    auto const dash = text.find('-');
-    auto const first = parse_digits(text.substr(0, dash), {.max = vlan_max});
-    auto const last =
-        dash == text.npos ? first : parse_digits(text.substr(dash + 1), {.max = vlan_max});
-    if (first && last && *first <= *last)
-        return VlanRange{static_cast<std::uint16_t>(*first), static_cast<std::uint16_t>(*last)};
+    if (auto const range = parse_digit_range(text, {.max = vlan_max}))
+        return VlanRange{static_cast<std::uint16_t>(range->first),
+                         static_cast<std::uint16_t>(range->last)};
     return fail(Problem::invalid_request, fmt::format("{} is no range of VLANs", quoted(text)),
                 "write it as \"100-199\" or \"100\"; 0 is untagged, 4094 the highest");
 }
@@ -165,12 +162,10 @@ Result<VlanRange> VlanRange::parse(std::string_view text) {
 // The last number is no user: chown() takes it for "none".
 Result<UidRange> UidRange::parse(std::string_view text) {
     constexpr std::uint64_t uid_max = UINT32_MAX - 1;
-    auto const dash = text.find('-');
-    auto const first = parse_digits(text.substr(0, dash), {.max = uid_max});
-    auto const last =
-        dash == text.npos ? first : parse_digits(text.substr(dash + 1), {.max = uid_max});
-    if (first && last && *first > 0 && *first <= *last)
-        return UidRange{static_cast<std::uint32_t>(*first), static_cast<std::uint32_t>(*last)};
+    auto const range = parse_digit_range(text, {.max = uid_max});
+    if (range && range->first > 0)
+        return UidRange{static_cast<std::uint32_t>(range->first),
+                        static_cast<std::uint32_t>(range->last)};
     return fail(Problem::invalid_request, fmt::format("{} is no range of users", quoted(text)),
                 "write it as \"100000-165535\" or \"64055\"; 0, root, needs no node of its own");
 }

@@ -18,10 +18,6 @@ namespace {
 constexpr auto hostdev = "hostdev";
 constexpr auto device = "device";
 
-bool runs(VmInfo const& vm) {
-    return vm.state == VmState::running || vm.state == VmState::paused;
-}
-
 std::string driver_name(std::optional<std::string> const& driver) {
     return driver ? fmt::format("bound to {}", *driver) : "unbound";
 }
@@ -94,7 +90,7 @@ void compare_listeners(Networks const& networks, PfState const& pf,
 // whose device is still in the XML.
 bool is_lost(MissingHostdev const& missing, bool gone, Attachment const& attachment,
              VmInfo const& vm) {
-    return missing.live || (gone && attachment.live && runs(vm));
+    return missing.live || (gone && attachment.live && is_running(vm));
 }
 
 void compare_attachment(Attachment const& attachment, PfState const& pf, HostView const& host,
@@ -207,7 +203,7 @@ VfSpec drifted_settings(Attachment const& attachment, VfState const& vf) {
 MissingHostdev missing_hostdev(Attachment const& attachment, VmInfo const& vm) {
     auto const alias = hostdev_alias(attachment.id);
     return {
-        attachment.live && runs(vm) && !has_hostdev(vm.live, alias, attachment.vf_pci),
+        attachment.live && is_running(vm) && !has_hostdev(vm.live, alias, attachment.vf_pci),
         attachment.config && vm.persistent && !has_hostdev(vm.config, alias, attachment.vf_pci)};
 }
 
@@ -216,10 +212,12 @@ std::vector<Attachment> changed_by_vms(HostView const& host, DesiredState const&
     for (auto const& [id, attachment] : desired.attachments) {
         auto const* const vm = find_vm(host, attachment.vm_uuid);
         if (!vm || attachment.state != AttachmentState::attached) continue;
-        auto now = attachment;
-        now.vm = vm->name;
-        now.live = now.live || has_hostdev(vm->live, hostdev_alias(id), attachment.vf_pci);
-        if (now != attachment) changed.push_back(std::move(now));
+        bool const live =
+            attachment.live || has_hostdev(vm->live, hostdev_alias(id), attachment.vf_pci);
+        if (vm->name == attachment.vm && live == attachment.live) continue;
+        changed.push_back(attachment);
+        changed.back().vm = vm->name;
+        changed.back().live = live;
     }
     return changed;
 }

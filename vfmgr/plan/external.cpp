@@ -11,7 +11,7 @@ namespace {
 // Seeds the MACs that are chosen for the holder, as a VM's UUID does.
 VmInfo external_vm(std::string const& name) {
     VmInfo vm;
-    vm.uuid = "external:" + name;
+    vm.uuid = external_key(name);
     vm.name = name;
     vm.state = VmState::shut_off;
     return vm;
@@ -106,17 +106,6 @@ DetachExternal detach_external(Attachment const& attachment) {
 bool lacks_its_nodes(Attachment const& attachment, VfState const& vf) {
     return attachment.holder && attachment.holder->uid && vf.vfio && vf.holders.empty() &&
            vf.vfio->owner != *attachment.holder->uid;
-}
-
-std::vector<std::string> released(HostView const& host, DesiredState const& desired) {
-    std::vector<std::string> ids;
-    for (auto const& [id, attachment] : desired.attachments) {
-        if (!attachment.holder || attachment.state != AttachmentState::detaching) continue;
-        auto const* const pf = find_pf(host, attachment.vf.pf);
-        auto const* const vf = find_vf(host, attachment.vf);
-        if (pf && !pf->stale && vf && vf->holders.empty()) ids.push_back(id);
-    }
-    return ids;
 }
 
 Attachment with_access(Attachment attachment, HostView const& host) {

@@ -38,9 +38,6 @@ void set_receiver(Attachment& attachment, VmInfo const& vm);
 // Whether the nodes of the bound VF are another user's than the holder's, and nobody holds it.
 [[nodiscard]] bool lacks_its_nodes(Attachment const& attachment, VfState const& vf);
 
-// The attachments in state detaching whose VF no process holds any more: their ids.
-[[nodiscard]] std::vector<std::string> released(HostView const& host, DesiredState const& desired);
-
 // The attachment with what its holder, if it is external, opens the VF by now.
 [[nodiscard]] Attachment with_access(Attachment attachment, HostView const& host);
 

@@ -93,6 +93,15 @@ Result<VmIdentity> vm_with_cid(HypervisorView const& view, std::uint32_t cid) {
     return *found;
 }
 
+bool is_running(VmInfo const& vm) {
+    return vm.state == VmState::running || vm.state == VmState::paused;
+}
+
+bool names(VmInfo const& vm, PciAddress const& pci) {
+    auto const is_it = [&](VmHostdev const& hostdev) { return hostdev.pci == pci; };
+    return std::ranges::any_of(vm.live, is_it) || std::ranges::any_of(vm.config, is_it);
+}
+
 bool has_hostdev(std::vector<VmHostdev> const& hostdevs, std::string const& alias,
                  PciAddress const& pci) {
     return std::ranges::any_of(hostdevs, [&](VmHostdev const& hostdev) {

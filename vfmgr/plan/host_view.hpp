@@ -100,6 +100,10 @@ struct HostView {
 [[nodiscard]] VmInfo const* find_vm(HostView const& view, std::string_view name_or_uuid);
 // The running VM with this CID; an error when there is none, or more than one.
 [[nodiscard]] Result<VmIdentity> vm_with_cid(HypervisorView const& view, std::uint32_t cid);
+// Whether it has a live XML; a paused one has.
+[[nodiscard]] bool is_running(VmInfo const& vm);
+// True when the running VM or its persistent XML has that PCI device.
+[[nodiscard]] bool names(VmInfo const& vm, PciAddress const& pci);
 // True when the attachment's device, or that VF under any name, is present.
 [[nodiscard]] bool has_hostdev(std::vector<VmHostdev> const& hostdevs, std::string const& alias,
                                PciAddress const& pci);

@@ -131,7 +131,7 @@ struct Inverter {
         if (was == network->rdma.end() || !was->second.type || !was->second.ifname) return {};
         return {AddSoftRdmaLink{{step.name, *was->second.type, *was->second.ifname}}};
     }
-    // Also of a VF that is the holder's already: the undo of its binding follows.
+    // The undo ends it even if the holder had the VF before: the undo of the VF's binding follows.
     Steps operator()(AttachExternal const& step) const {
         DetachExternal back{step.vf, step.holder};
         if (step.uid) back.owner = node_owner(step.vf);

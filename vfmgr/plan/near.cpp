@@ -167,11 +167,8 @@ std::vector<PciAddress> ports_between(PciPlace const& one, PciPlace const& other
 
 std::vector<PciPlace> gpus_of(HostPlaces const& places, VmInfo const& vm) {
     std::vector<PciPlace> gpus;
-    for (auto const& gpu : places.gpus) {
-        auto const is_it = [&](VmHostdev const& device) { return device.pci == gpu.address; };
-        if (std::ranges::any_of(vm.live, is_it) || std::ranges::any_of(vm.config, is_it))
-            gpus.push_back(gpu);
-    }
+    for (auto const& gpu : places.gpus)
+        if (names(vm, gpu.address)) gpus.push_back(gpu);
     return gpus;
 }
 

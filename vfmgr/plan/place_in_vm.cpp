@@ -11,13 +11,6 @@
 #include "vfmgr/plan/schedule.hpp"
 
 namespace vfmgr {
-namespace {
-
-bool is_running(VmInfo const& vm) {
-    return vm.state == VmState::running || vm.state == VmState::paused;
-}
-
-}  // namespace
 
 std::optional<AddVsock> vsock_to_add(AttachRequest const& ask, Attachment const& attachment) {
     if (!ask.spec.add_vsock.value_or(false)) return std::nullopt;

@@ -42,14 +42,12 @@ std::optional<cpu_set_t> parse_cpu_list(std::string_view text) {
     DigitRules const cpu{.digits_max = 4, .max = CPU_SETSIZE - 1};
     bool more = true;
     while (more) {
-        auto const range = text.substr(0, text.find(','));
-        more = range.size() < text.size();
-        text.remove_prefix(std::min(text.size(), range.size() + 1));
-        auto const dash = range.find('-');
-        auto const first = parse_digits(range.substr(0, dash), cpu);
-        auto const last = dash == range.npos ? first : parse_digits(range.substr(dash + 1), cpu);
-        if (!first || !last || *first > *last) return std::nullopt;
-        for (auto number = *first; number <= *last; ++number) CPU_SET(number, &cpus);
+        auto const part = text.substr(0, text.find(','));
+        more = part.size() < text.size();
+        text.remove_prefix(std::min(text.size(), part.size() + 1));
+        auto const range = parse_digit_range(part, cpu);
+        if (!range) return std::nullopt;
+        for (auto number = range->first; number <= range->last; ++number) CPU_SET(number, &cpus);
     }
     return cpus;
 }

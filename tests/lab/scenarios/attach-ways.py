@@ -39,6 +39,11 @@ def where(lab, vm):
             if lab.observe.hostdevs(vm, which)]
 
 
+def has_netdev(vm, attachment):
+    vm.wait_for("the VF's netdev",
+                f"grep -l {attachment['settings']['mac']} /sys/class/net/*/address", 60)
+
+
 def persistences(lab, product):
     vm = lab.vm("ways").wait_ready()
     for persistence, expected in (("live", ["live"]), ("config", ["config"]),
@@ -75,8 +80,7 @@ def paused(lab, product):
     lab.host.run("virsh -q suspend paused")
     attachment = product.attach("paused", network="plain")
     lab.host.run("virsh -q resume paused")
-    vm.wait_for("the VF's netdev", f"grep -l {attachment['settings']['mac']} "
-                "/sys/class/net/*/address", 60)
+    has_netdev(vm, attachment)
     lab.count("paused")
     product.detach(attachment)
     vm.destroy()
@@ -98,7 +102,7 @@ def transient(lab, product):
 def chosen_address(lab, product):
     lab.step("at a chosen address")
     vm = lab.vm("placed").wait_ready()
-    free = lab.api("GET", "/v1/vms?name=placed").body["items"][0]["free_live"]
+    free = lab.api("GET", "/v1/vms/placed").body["free_live"]
     attachment = product.attach("placed", guest_address=free[-1])
     for which in ("live", "config"):
         bus = int(free[-1].split(":")[1], 16)
@@ -120,8 +124,7 @@ def without_ports(lab, product):
     lab.check_equal(where(lab, "full"), ["config"], "in the VM")
     vm.shutdown()
     vm.start().wait_ready()
-    vm.wait_for("the VF's netdev", f"grep -l {attachment['settings']['mac']} "
-                "/sys/class/net/*/address", 60)
+    has_netdev(vm, attachment)
     lab.count("no free port")
     product.detach(attachment)
     vm.destroy()
@@ -148,7 +151,7 @@ def deaf(lab):
 
 def hung(lab):
     vm = lab.vm("hung").wait_ready()
-    vm.run("echo 0 >/proc/sys/kernel/panic")
+    vm.run("echo 0 >/proc/sys/kernel/panic; echo 1 >/proc/sys/kernel/unknown_nmi_panic")
     return vm
 
 
@@ -166,7 +169,7 @@ def unwilling(lab, product, guest):
     vm = guest(lab)
     attachment = product.attach(vm.name)
     if guest is hung:
-        vm.run("(sleep 1; echo c >/proc/sysrq-trigger) >/dev/null 2>&1 &")
+        lab.host.run(f"virsh -q inject-nmi {vm.name}")
         vm.wait_console("Kernel panic")
     _, failed = product.ask("DELETE", f"/v1/attachments/{attachment['id']}")
     lab.check_equal(failed["state"], "failed", "the detach")

@@ -37,10 +37,11 @@ struct SessionFacts {
     std::vector<Counter> lost;  // on the host: counters that grew
     PathFacts path;             // what limits the rate
     std::string peer_gid;       // as the queue pair had it
-    // Of both ends' queue pairs on InfiniBand; the guest's is its own claim.
+    // On InfiniBand, the P_Keys of both ends' queue pairs. The guest's is only what the guest
+    // claims.
     std::optional<std::uint16_t> host_pkey, guest_pkey;
     std::vector<std::uint16_t> host_pkeys;  // the table of the host's port
-    std::uint8_t dscp = 0;                  // likewise
+    std::uint8_t dscp = 0;                  // as the queue pair had it
     std::string device_error;               // the host's own RDMA failure, in a sentence
     std::string device_remedy;
 };

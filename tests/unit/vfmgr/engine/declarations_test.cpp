@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/unit/vfmgr/engine/engine_bench.hpp"
-#include "vfmgr/engine/declarations.hpp"
+#include "vfmgr/plan/released.hpp"
 
 namespace vfmgr {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "tests/unit/vfmgr/plan/example_host.hpp"
 #include "vfmgr/plan/drift.hpp"
+#include "vfmgr/plan/released.hpp"
 
 namespace vfmgr {
 namespace {
