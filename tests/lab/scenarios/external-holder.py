@@ -13,8 +13,8 @@ HOLDER = {"kind": "external", "name": "qm-104", "uid": UID}
 UNIT = "external-vm.service"
 FOLDER = "/run/external-vm"
 CONSOLE = f"{FOLDER}/console.log"
-# The guest's driver says which MAC the VF has.
-KERNEL = COMMAND_LINE.replace("quiet", "loglevel=6") + " vf-guest=off"
+# The guest's driver says which MAC the VF has, on a console that shows informational lines.
+KERNEL = COMMAND_LINE.replace("quiet", "loglevel=7") + " vf-guest=off"
 BOOT_SECONDS = 240
 
 

@@ -26,15 +26,15 @@ class LabPfs:
     """`with LabPfs(lab, "infiniband", "ethernet") as [one, other]:`; the PFs are removed at its
     end.
 
-    Up to 8, each with up to 120 VFs.
+    Up to 8, each with up to `vfs` VFs. QEMU plugs in 8 PFs of 120 only without an IOMMU.
     """
 
-    def __init__(self, lab, *kinds):
-        self.lab, self.kinds, self.pfs = lab, kinds, []
+    def __init__(self, lab, *kinds, vfs=nvme.VFS_MAX):
+        self.lab, self.kinds, self.vfs, self.pfs = lab, kinds, vfs, []
 
     def __enter__(self):
         load(self.lab, MODULE)
-        addresses = nvme.plug(self.lab, nvme.VFS_MAX, range(1, len(self.kinds) + 1))
+        addresses = nvme.plug(self.lab, self.vfs, range(1, len(self.kinds) + 1))
         self.pfs = [LabPf(self.lab, pci, kind) for pci, kind in zip(addresses, self.kinds)]
         return self.pfs
 
