@@ -16,6 +16,7 @@
 #include "api/os/file.hpp"
 #include "api/os/process.hpp"
 #include "api/os/random.hpp"
+#include "api/types/reservation.hpp"
 #include "api/types/vm_info.hpp"
 #include "service/cli/add_command.hpp"
 #include "service/cli/connection.hpp"
@@ -55,12 +56,20 @@ Result<std::vector<AttachmentSpec>> specs_again(std::vector<Attachment> const& a
     return specs;
 }
 
+void use_reservation(std::vector<AttachmentSpec>& specs, std::string const& name) {
+    for (auto& spec : specs) {
+        spec.pool.reset();
+        spec.reservation = name;
+    }
+}
+
 namespace {
 
 using nlohmann::json;
 
 struct WithoutVfs {
-    std::string then_on;  // the API of the host that the VM is on afterwards; empty: this one
+    std::string then_on;      // the API of the host that the VM is on afterwards; empty: this one
+    std::string reservation;  // of that host
     std::vector<std::string> command;
 };
 
@@ -117,6 +126,10 @@ class Note {
     Note& operator=(Note const&) = delete;
 
     void keep() { remove_ = false; }
+    // Says whether the file now has this text in place of the one before.
+    [[nodiscard]] bool replace(std::string const& body) {
+        return replace_file(name_, body, S_IRUSR | S_IWUSR).has_value();
+    }
     [[nodiscard]] std::string name() const { return name_.string(); }
 
   private:
@@ -144,11 +157,27 @@ std::string body_of(std::vector<AttachmentSpec> const& specs) {
     return json{{"attachments", std::vector<json>(specs.begin(), specs.end())}}.dump();
 }
 
+Result<std::vector<AttachmentSpec>> specs_for(std::vector<Attachment> const& attachments,
+                                              WithoutVfs const& arguments, bool runs) {
+    auto const same = arguments.then_on.empty() ? SamePfs::yes : SamePfs::no;
+    VFMGR_TRY(auto specs, specs_again(attachments, same, runs));
+    if (!arguments.reservation.empty()) use_reservation(specs, arguments.reservation);
+    return specs;
+}
+
+// A reservation that has expired meanwhile is reported before the VM loses a VF.
+Result<void> check_reservation(Options const& there, WithoutVfs const& arguments) {
+    if (arguments.reservation.empty()) return {};
+    VFMGR_TRY(auto const connection, Connection::open(there));
+    VFMGR_CHECK(get<Reservation>(connection, "/v1/reservations/" + arguments.reservation));
+    return {};
+}
+
 Result<void> attach_again(Options const& options, std::vector<Attachment> const& attachments,
-                          SamePfs same) {
+                          WithoutVfs const& arguments) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     bool const runs = is_running_at(connection, attachments.front().vm_uuid);
-    VFMGR_TRY(auto const specs, specs_again(attachments, same, runs));
+    VFMGR_TRY(auto const specs, specs_for(attachments, arguments, runs));
     ApiRequest request{.method = "POST", .path = "/v1/attachments", .body = body_of(specs)};
     return change_and_report(connection, options, std::move(request),
                              fmt::format("VM {} has its {} VF{} again", attachments.front().vm,
@@ -161,8 +190,10 @@ Result<int> without_vfs(Options const& options, std::string const& vm,
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const attachments, attachments_of_vm(connection, vm));
     if (attachments.empty()) return run_command(arguments.command);
-    auto const same = arguments.then_on.empty() ? SamePfs::yes : SamePfs::no;
-    VFMGR_TRY(auto const specs, specs_again(attachments, same, false));
+    auto there = options;
+    if (!arguments.then_on.empty()) there.host = arguments.then_on;
+    VFMGR_CHECK(check_reservation(there, arguments));
+    VFMGR_TRY(auto const specs, specs_for(attachments, arguments, false));
     VFMGR_TRY(auto note, Note::write(body_of(specs)));
     auto const out =
         change_and_report(connection, options, detach_request(attachments),
@@ -170,11 +201,16 @@ Result<int> without_vfs(Options const& options, std::string const& vm,
                                       attachments.size(), attachments.size() == 1 ? "" : "s"));
     if (!out) return fail(with_note(out.error(), note, attachments.front().vm));
     auto const ran = run_command(arguments.command);
-    auto there = options;
-    if (!arguments.then_on.empty()) there.host = arguments.then_on;
-    auto back = attach_again(there, attachments, same);
-    if (!back) return fail(with_note(std::move(back).error(), note, attachments.front().vm));
-    return ran;
+    // A command that failed has moved no VM.
+    bool const moved = ran && *ran == 0 && !arguments.then_on.empty();
+    auto const back = moved ? attach_again(there, attachments, arguments)
+                            : attach_again(options, attachments, {});
+    if (back) return ran;
+    if (!moved) {
+        VFMGR_TRY(auto const here, specs_for(attachments, {}, false));
+        if (!note.replace(body_of(here))) return fail(back.error());
+    }
+    return fail(with_note(back.error(), note, attachments.front().vm));
 }
 
 }  // namespace
@@ -183,11 +219,16 @@ void add_without_vfs_command(CLI::App& vm, Session& session) {
     auto const [command, name, arguments] = add_named(
         vm, session, "without-vfs", "run a command while the VM has no VFs, and attach them again",
         {"VM", "name or UUID"}, without_vfs, WithoutVfs{});
+    auto* const then_on =
+        command
+            ->add_option("--then-on", arguments.then_on,
+                         "context or address of the vfmgrd whose VM it is afterwards (default: "
+                         "this one)")
+            ->type_name("HOST");
     command
-        ->add_option("--then-on", arguments.then_on,
-                     "context or address of the vfmgrd whose VM it is afterwards (default: this "
-                     "one)")
-        ->type_name("HOST");
+        ->add_option("--reservation", arguments.reservation,
+                     "reservation there that keeps the VFs until then")
+        ->needs(then_on);
     command->add_option("COMMAND", arguments.command, "after --: what libvirt refuses before")
         ->required();
 }

@@ -3,6 +3,7 @@
 // them. Pure; any thread.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "api/types/attachment.hpp"
@@ -16,5 +17,8 @@ enum class SamePfs { yes, no };  // no: another host's PFs, chosen by network or
 // the end if the VM runs. Refuses an attachment that names nothing to choose another PF by.
 [[nodiscard]] Result<std::vector<AttachmentSpec>> specs_again(
     std::vector<Attachment> const& attachments, SamePfs same, bool runs);
+
+// Makes them attachments of VFs that another host's reservation keeps. Its pool chooses the PFs.
+void use_reservation(std::vector<AttachmentSpec>& specs, std::string const& name);
 
 }  // namespace vfmgr

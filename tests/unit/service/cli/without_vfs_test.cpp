@@ -59,5 +59,16 @@ TEST(SpecsAgain, NeedANetworkOrAPoolOnAnotherHost) {
     EXPECT_TRUE(specs_again({one}, SamePfs::yes, true));
 }
 
+TEST(SpecsAgain, TakeWhatTheOtherHostReserved) {
+    auto one = attached();
+    one.spec.pool = "rails";
+    std::vector specs{again(one, SamePfs::no)};
+    use_reservation(specs, "arriving");
+    EXPECT_EQ(specs.at(0).reservation, "arriving");
+    EXPECT_FALSE(specs.at(0).pool) << "the reservation's";
+    EXPECT_EQ(specs.at(0).network, one.spec.network);
+    EXPECT_EQ(specs.at(0).address, one.address);
+}
+
 }  // namespace
 }  // namespace vfmgr
