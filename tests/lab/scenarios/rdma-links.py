@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """RDMA links on a PF and a bond: on trusted networks only, kept while in use, created again.
 
-Scenario `reboot` shows that they are restored after a boot.
+Scenario `reboot` shows that they are restored after a boot, scenario `siw` the same for iWARP.
 """
 
 import json
 
 CONFIG = "/etc/vfmgr/conf.d/rdma-links.toml"
 BOND, PORT, ADDRESS = "labbond", "labdummy", "192.168.77.1"
-ON_PF, ON_BOND = "rxe_pf", "rxe_bond"
+ON_PF, ON_BOND = "soft_pf", "soft_bond"
+# What the advice names that every machine reaches, by the link's type.
+REACHED = {"rxe": "UDP port 4791", "siw": "TCP ports"}
 
 
-def run(lab):
+def run(lab, kind="rxe"):
     lab.expect("refused untrusted", "made", "kept while in use", "back", "waited", "deleted")
     host, observe = lab.host, lab.observe
     pf = observe.pf()
@@ -21,28 +23,28 @@ def run(lab):
 
     lab.step("nobody is trusted unasked")
     for netdev in (pf, BOND):
-        refused(lab, add(lab, "rxe0", netdev), 5, "trusted_netdevs", "refused untrusted")
+        refused(lab, add(lab, kind, "soft0", netdev), 5, "trusted_netdevs", "refused untrusted")
     lab.check_equal(observe.rdma_links(), {}, "RDMA links")
     trust(lab, [pf, BOND])
-    refused(lab, add(lab, "rxe0", "lo"), 5, "trusted_netdevs", "refused untrusted")
-    dry = lab.vfctl("--dry-run", "rdma", "link", "add", ON_BOND, "type", "rxe", "netdev", BOND)
-    lab.check("4791" in dry.stdout, f"the dry run says what to look at: {dry}")
+    refused(lab, add(lab, kind, "soft0", "lo"), 5, "trusted_netdevs", "refused untrusted")
+    dry = lab.vfctl("--dry-run", "rdma", "link", "add", ON_BOND, "type", kind, "netdev", BOND)
+    lab.check(REACHED[kind] in dry.stdout, f"the dry run says what to look at: {dry}")
     lab.check_equal(observe.rdma_links(), {}, "RDMA links after a dry run")
 
     lab.step("a link on a netdev, and one on a bond")
     for name, netdev in ((ON_PF, pf), (ON_BOND, BOND)):
-        done = add(lab, name, netdev)
-        lab.check(done.status == 0 and "4791" in done.stderr, f"made, with advice: {done}")
+        done = add(lab, kind, name, netdev)
+        lab.check(done.status == 0 and REACHED[kind] in done.stderr, f"made, with advice: {done}")
         lab.count("made", int(observe.rdma_links().get(name) == netdev))
         lab.check(host.run(f"ls /sys/class/infiniband/{name}", check=False).status == 0,
                   f"/sys/class/infiniband/{name}")
-    lab.check_equal(add(lab, ON_PF, pf).status, 0, "a second time nothing is to be done")
-    lab.check_equal(add(lab, ON_PF, BOND).status, 4, "another netdev under its name")
-    lab.check_equal(add(lab, "rxe7", PORT).status, 5, "the bond's port is not trusted")
+    lab.check_equal(add(lab, kind, ON_PF, pf).status, 0, "a second time nothing is to be done")
+    lab.check_equal(add(lab, kind, ON_PF, BOND).status, 4, "another netdev under its name")
+    lab.check_equal(add(lab, kind, "soft7", PORT).status, 5, "the bond's port is not trusted")
 
     checks_know_them(lab)
     in_use(lab)
-    others_are_left_alone(lab)
+    others_are_left_alone(lab, kind)
 
     both = {ON_PF: pf, ON_BOND: BOND}
     made_again(lab, both)
@@ -115,10 +117,10 @@ def in_use(lab):
                       lambda: not shown(lab)[ON_BOND]["observed"]["users"], 60)
 
 
-def others_are_left_alone(lab):
+def others_are_left_alone(lab, kind):
     lab.step("a link that somebody else made is shown, and stays")
     lab.host.run("ip link add labother type dummy && ip link set labother up && "
-                 "rdma link add others0 type rxe netdev labother")
+                 f"rdma link add others0 type {kind} netdev labother")
     lab.host.wait_for("it is shown", lambda: "others0" in shown(lab), 60)
     lab.check_equal(shown(lab)["others0"]["owner"], "other", "its owner")
     for force in ([], ["--force"]):
@@ -141,8 +143,8 @@ def trust(lab, netdevs):
     lab.host.run("systemctl restart vfmgrd")
 
 
-def add(lab, name, netdev):
-    return lab.vfctl("rdma", "link", "add", name, "type", "rxe", "netdev", netdev, check=False)
+def add(lab, kind, name, netdev):
+    return lab.vfctl("rdma", "link", "add", name, "type", kind, "netdev", netdev, check=False)
 
 
 def shown(lab):

@@ -33,10 +33,11 @@ tar -cf - . ; rm -rf /run/evidence
 def gather(machine, folder):
     """Collects consoles, journals, libvirt's logs, links and domains, as far as it can."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("console.log", "qemu.log", "supervisor.log", "settings.json",
-                 "second-console.log"):
+    for name in ("console.log", "qemu.log", "supervisor.log", "settings.json"):
         if (machine.folder / name).exists():
             shutil.copy(machine.folder / name, folder)
+    for console in machine.folder.glob("*-console.log"):  # of machines beside it
+        shutil.copy(console, folder)
     alive = machine.refresh().get("phase") == "ready" and not machine.hangs
     if alive and gather_alive(machine, folder):
         return folder

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A second small machine outside the emulated host, on the other end of its PF's wire.
 
-It is a QEMU of its own, connected to the socket at which that wire ends. It dies with this process;
-it has no disk, and only its console shows what it does.
+It is a QEMU of its own, connected to the socket at which that wire ends, or to a hub's (vflab.hub)
+where there are more. It dies with this process; it has no disk, and only its console shows what it
+does.
 """
 
 import os
@@ -25,19 +26,22 @@ BOOT_SECONDS = 240
 
 
 class SecondMachine:
-    """`programs`: files of this machine that it gets in its root folder."""
+    """`programs`: files and folders of this machine that it gets in its root folder; `modules`: the
+    emulated host's kernel modules that it loads, besides those of a VM; `wire`: a hub's socket.
+    """
 
-    def __init__(self, lab, programs=()):
-        self.lab = lab
-        self.programs = programs
+    def __init__(self, lab, programs=(), modules=(), name="second", mac=MAC, wire=None):
+        self.lab, self.name, self.mac = lab, name, mac
+        self.programs, self.modules = programs, modules
         self.folder = lab.machine.folder
+        self.wire = wire or self.folder / qemu.WIRE
         self.text = ""      # the console's text from the start
         self.commands = 0
         self.process = None
 
     def __enter__(self):
         self.make_initrd()
-        self.log = open(self.folder / "second-console.log", "wb", buffering=0)
+        self.log = open(self.folder / f"{self.name}-console.log", "wb", buffering=0)
         self.process = subprocess.Popen(
             qemu.in_namespace(self.lab.machine.settings, self.arguments()),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -52,30 +56,44 @@ class SecondMachine:
 
     def make_initrd(self):
         """Writes the tiny VM's archive, followed by one with this machine's init."""
-        root = self.folder / "second-root"
+        root = self.folder / f"{self.name}-root"
         root.mkdir(exist_ok=True)
         for file in (LAB / "vm/second-init", *self.programs):
-            shutil.copy(file, root)
-        pack(root, self.folder / "second-ours")
-        with open(self.folder / "second-initrd", "wb") as out:
-            for part in ("tiny-initrd", "second-ours"):
+            if file.is_dir():
+                shutil.copytree(file, root / file.name, dirs_exist_ok=True)
+            else:
+                shutil.copy(file, root)
+        for file in self.module_files():
+            self.lab.host.copy_out(file, root)
+        pack(root, self.folder / f"{self.name}-ours")
+        with open(self.folder / f"{self.name}-initrd", "wb") as out:
+            for part in ("tiny-initrd", f"{self.name}-ours"):
                 out.write((self.folder / part).read_bytes())
+
+    def module_files(self):
+        """Returns the modules' files in the emulated host, which has the same kernel, in order."""
+        needed = [line.split()[1] for name in self.modules
+                  for line in self.lab.host.run(["modprobe", "--show-depends", name]).lines()
+                  if line.startswith("insmod ")]
+        return list(dict.fromkeys(needed))
 
     def arguments(self):
         run = self.folder
-        return ["-name", f"{self.lab.machine.settings['name']}-second", "-nodefaults",
+        return ["-name", f"{self.lab.machine.settings['name']}-{self.name}", "-nodefaults",
                 "-display", "none", "-no-reboot",
                 "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
                 "-machine", "q35", "-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", "512M",
-                "-netdev", f"stream,id=wire,server=off,addr.type=unix,addr.path={run}/{qemu.WIRE}",
-                "-device", f"virtio-net-pci,netdev=wire,mac={MAC},host_mtu={MTU},romfile=",
-                "-kernel", f"{run}/tiny-vmlinuz", "-initrd", f"{run}/second-initrd",
+                "-netdev", f"stream,id=wire,server=off,addr.type=unix,addr.path={self.wire}",
+                "-device", f"virtio-net-pci,netdev=wire,mac={self.mac},host_mtu={MTU},romfile=",
+                "-kernel", f"{run}/tiny-vmlinuz", "-initrd", f"{run}/{self.name}-initrd",
                 "-append", f"{COMMAND_LINE} rdinit=/second-init"]
 
     # --- its console ---
 
     def wait_ready(self):
         self.wait_line("init: done", BOOT_SECONDS)
+        for file in self.module_files():
+            self.run(f"insmod /{file.rpartition('/')[2]} || lsmod | grep {module_name(file)}")
         return self
 
     def wait_line(self, pattern, deadline_seconds=60, begin=0):
@@ -97,7 +115,7 @@ class SecondMachine:
         self.text += data.decode(errors="replace").replace("\r", "")
         if not data:
             what = "ended" if ready else "says too little"
-            raise NotInTime(f"the second machine {what}, no '{expected}': {self.text[-600:]}")
+            raise NotInTime(f"the machine {self.name} {what}, no '{expected}': {self.text[-600:]}")
 
     def run(self, command, timeout=60):
         """Runs one line in its shell; returns its output, or fails with it."""
@@ -109,5 +127,9 @@ class SecondMachine:
         last = self.wait_line("^" + re.escape(mark), timeout, begin)
         printed = self.text[begin:].partition(last)[0]
         if last != mark + "0":
-            raise CommandFailed(f"[second machine] {command}: {last} {printed}")
+            raise CommandFailed(f"[{self.name}] {command}: {last} {printed}")
         return printed
+
+
+def module_name(file):
+    return file.rpartition("/")[2].partition(".")[0].replace("-", "_")
