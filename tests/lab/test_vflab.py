@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the lab's own judgement, without a boot: python3 -m pytest tests/lab/test_vflab.py"""
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from vflab import disk, guide, pages, panic, parts, plan, qemu, runner, scenario  # noqa: E402
+from vflab import (disk, guide, hub, pages, panic, parts, plan, qemu, runner,  # noqa: E402
+                   scenario, second_host, two_hosts)
 from vflab.host import Result  # noqa: E402
 from vflab.paths import LAB, Lock  # noqa: E402
 from vflab.vm import VM  # noqa: E402
@@ -305,3 +307,62 @@ def test_what_a_scenario_may_keep_is_no_dirt_of_the_next(monkeypatch):
     assert after() == ["the host is not clean, left behind: PF 0000:05:00.0"]
     assert after(("PF", "0000:05:00.0")) == []
     assert after() == []
+
+
+def test_a_host_beside_another_has_less_memory_and_macs_of_its_own():
+    settings = {"run": "r", "name": "n", "cpus": 2, "iommu": True, "ssh_port": 1, "api_port": 2,
+                "memory": "3G", "macs": second_host.MACS}
+    words = qemu.arguments(settings, "")
+    assert words[words.index("-m") + 1] == "3G"
+    assert "igb,id=igb,bus=port1,netdev=wire,mac=" + second_host.MACS["igb"] in words
+    assert not {qemu.PF_MAC, qemu.SECOND_MAC} & set(second_host.MACS.values())
+
+
+def test_the_two_hosts_share_no_identity():
+    (a_mac, a_last, a_address, a_end), (b_mac, b_last, b_address, b_end) = two_hosts.PARTS
+    assert a_mac < a_last < b_mac < b_last
+    numbers = [int(address.rpartition(".")[2]) for address in (a_address, a_end, b_address, b_end)]
+    assert numbers == sorted(set(numbers))
+
+
+FRAME = bytes.fromhex("ffffffffffff 5254000a0001") + b"%s payload"
+TAGGED, UNTAGGED = FRAME % b"\x81\x00\x00\x64", FRAME % b"\x08\x06"
+
+
+def test_a_stream_of_frames_comes_in_pieces():
+    stream = b"".join(hub.LENGTH.pack(len(frame)) + frame for frame in (TAGGED, UNTAGGED))
+    for cut in range(len(stream) + 1):
+        first, rest = hub.frames_of(stream[:cut])
+        last, rest = hub.frames_of(rest + stream[cut:])
+        assert (first + last, rest) == ([TAGGED, UNTAGGED], b"")
+
+
+def test_a_frame_says_who_sent_it_and_in_which_vlan():
+    assert hub.sender_of(TAGGED) == ("52:54:00:0a:00:01", 100)
+    assert hub.sender_of(UNTAGGED) == ("52:54:00:0a:00:01", 0)
+    assert hub.sender_of(b"short") == ("", 0)
+
+
+def test_a_hub_repeats_frames_to_all_others_and_counts_them(tmp_path):
+    wire = socket.socket(socket.AF_UNIX)
+    wire.bind(str(tmp_path / "wire"))
+    wire.listen(1)
+    with hub.Hub({"a": tmp_path / "wire"}, listen=tmp_path / "hub") as one:
+        host, _ = wire.accept()
+        sent = hub.LENGTH.pack(len(TAGGED)) + TAGGED
+        machines = []
+        for _ in range(2):  # a machine is there once the others have received from it
+            machines.append(socket.socket(socket.AF_UNIX))
+            machines[-1].settimeout(10)
+            machines[-1].connect(str(tmp_path / "hub"))
+            machines[-1].sendall(sent)
+            assert [other.recv(1000) for other in (host, *machines[:-1])] == [sent] * len(machines)
+        host.sendall(sent)
+        assert [machine.recv(1000) for machine in machines] == [sent, sent]
+        assert one.sent("52:54:00:0a:00:01", 100) == {
+            "machine1": len(TAGGED), "machine2": len(TAGGED), "a": len(TAGGED)}
+        assert one.sent("52:54:00:0a:00:01", 5) == {}
+        host.close()  # its machine restarts: the hub connects again
+        again, _ = wire.accept()
+        machines[0].sendall(sent)
+        assert again.recv(1000) == sent and one.lost == 0

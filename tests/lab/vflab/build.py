@@ -7,6 +7,7 @@ from pathlib import Path
 
 from vflab import apt, images, packages, trees
 from vflab.parts import PartsInUse
+from vflab.paths import state_dir
 
 
 @dataclass
@@ -17,6 +18,10 @@ class Parts:
     host: Path         # the emulated host's tree
     vm_disk: Path      # the debian VM's disk
     tiny: Path         # the tiny VM's kernel and initrd
+
+    @property
+    def debs(self):
+        return state_dir() / f"parts/debs-{self.suite}-{self.packages_key}"
 
     @property
     def kernel(self):

@@ -53,6 +53,8 @@ class Machine:
         self.rest = b""
         self.answers = []
         self.hangs = False  # set when a request got no answer
+        self.parts = None   # what it was made of
+        self.consoles_beside = []  # of hosts that were beside it and have ended
 
     # --- creating and starting ---
 
@@ -62,8 +64,9 @@ class Machine:
         lock.release()
         return not free
 
-    def prepare(self, suite, cpus, with_packages, api_port=None, parts=None, iommu=True):
-        """Builds what is missing, unless already done, and creates a fresh disk."""
+    def prepare(self, suite, cpus, with_packages, api_port=None, parts=None, iommu=True, **more):
+        """Builds what is missing, unless already done, and creates a fresh disk. `more`: memory
+        and MACs, see vflab.qemu."""
         if self.is_running():
             raise LabError(f"the lab '{self.name}' is already up (lab down ends it)")
         if api_port and not port_is_free(api_port):
@@ -71,7 +74,7 @@ class Machine:
         for path in self.folder.iterdir():
             path.unlink() if not path.is_dir() else shutil.rmtree(path)
         with PartsInUse():
-            parts = parts or build(suite, with_packages)
+            parts = self.parts = parts or build(suite, with_packages)
             with timed("the emulated host's disk"):
                 make_disk(parts.host, self.folder / "disk.raw")
                 shutil.copy(parts.kernel, self.folder / "vmlinuz")
@@ -83,7 +86,7 @@ class Machine:
         settings = {"name": f"vfmgr-lab-{self.name}", "run": str(self.folder),
                     "state": str(state_dir()), "qemu": str(parts.qemu), "cpus": cpus,
                     "iommu": iommu, "suite": suite, "packages": parts.packages_key,
-                    "ssh_port": free_port(), "api_port": api_port or free_port()}
+                    "ssh_port": free_port(), "api_port": api_port or free_port(), **more}
         (self.folder / "settings.json").write_text(json.dumps(settings, indent=1))
         ssh.write_configuration(self.folder, settings["ssh_port"], ssh_key())
 
@@ -231,6 +234,10 @@ class Machine:
     def console_text(self):
         path = self.folder / "console.log"
         return path.read_text(errors="replace") if path.exists() else ""
+
+    def consoles(self):
+        """Returns its console's text and those of hosts that were beside it."""
+        return [self.console_text(), *self.consoles_beside]
 
     def remove(self):
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -48,7 +48,7 @@ def arguments(settings, command_line):
         "-mon", "chardev=qmp,mode=control",
         # TCG's "max" CPU is an AMD one with nested SVM, so VMs inside run under KVM.
         "-machine", "q35,kernel-irqchip=split", "-accel", "tcg,thread=multi", "-cpu", "max",
-        "-smp", str(settings["cpus"]), "-m", MEMORY,
+        "-smp", str(settings["cpus"]), "-m", settings.get("memory", MEMORY),
         *(IOMMU if settings["iommu"] else ()),
         "-drive", f"if=none,id=disk,file={run}/disk.raw,format=raw,cache=unsafe",
         "-device", "virtio-blk-pci,drive=disk",
@@ -65,14 +65,17 @@ def arguments(settings, command_line):
         # For a second PF that a scenario plugs in (vflab.second_pf).
         "-device", "pcie-root-port,id=port2,slot=2,mem-reserve=32M,bus-reserve=2",
         "-netdev", "user,id=wire2,restrict=on",
-        *[word for name, port in settings.get("slots", SLOTS).items() for word in nic(name, port)],
+        *[word for name, port in settings.get("slots", SLOTS).items()
+          for word in nic(name, port, settings.get("macs", {}))],
         *[word for number in range(1, NVMES + 1) for word in nvme_port(number)],
         "-kernel", f"{run}/vmlinuz", "-initrd", f"{run}/initrd", "-append", command_line,
     ]
 
 
-def nic(name, port):
+def nic(name, port, macs):
+    """`macs`: of a host beside another one, instead of those here."""
     netdev, mac = NICS[name]
+    mac = macs.get(name, mac)
     return ["-device", f"igb,id={name},bus={port},netdev={netdev},mac={mac}"]
 
 

@@ -126,8 +126,9 @@ class Runner:
         self.end_boot()  # a failed scenario may have left anything behind
 
     def print_panic(self, name):
-        console = self.machine.console_text() if self.machine else ""
-        for line in panic.panic_summary(console) or panic.troubles(console):
+        consoles = self.machine.consoles() if self.machine else []
+        for line in [line for console in consoles
+                     for line in panic.panic_summary(console) or panic.troubles(console)]:
             print(f"     {name}: {line[:140]}", flush=True)
 
     # --- one attempt ---
@@ -185,7 +186,7 @@ class Runner:
 
     def may_retry(self):
         return (self.emulator_retries < EMULATOR_RETRIES_MAX and self.machine is not None
-                and panic.emulator_is_to_blame(self.machine.console_text()))
+                and any(map(panic.emulator_is_to_blame, self.machine.consoles())))
 
     # --- boots ---
 
