@@ -14,7 +14,7 @@ FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^(?: {4}|\$ )(.*)$|`([^`\n]+)`", re.MULTILINE)
 ENDS = re.compile(r"[|;&<>()#]|  +")
 QUOTED = re.compile(r'"([^"]*)"|(\S+)')
-PASSES_ON = "exec"  # what follows it is another program's
+PASSES_ON = ("exec", "--")  # what follows is another program's
 
 
 @dataclass
@@ -69,6 +69,8 @@ def wrong_words(program, words):
     """What of these words, which follow the program's name, it does not know."""
     known, here, value = set(program.options), program, False
     for word in words:
+        if word in PASSES_ON and (word == "--" or word in here.commands):
+            return
         option = OPTION.match(word)
         if option:
             if option[0] not in known:
@@ -78,8 +80,6 @@ def wrong_words(program, words):
             here = here.commands[word]
             known |= here.options
             value = False
-            if word == PASSES_ON:
-                return
         elif here.commands and not value and re.fullmatch(r"[a-z][a-z-]*", word):
             yield f"no command {word}"
             return
