@@ -152,17 +152,24 @@ inline std::size_t mentions(HypervisorView const& view, PciAddress const& pci) {
     return count;
 }
 
-// Empty when the VF is attached as the attachment requires.
-inline std::string fault_of_attachment(HostView const& host, Attachment const& attachment,
-                                       bool vm_runs) {
-    if (attachment.state != AttachmentState::attached)
-        return "an attachment is neither attached nor ended";
+// Empty when the VF is bound for its VM and has the attachment's settings.
+inline std::string fault_of_attached_vf(HostView const& host, Attachment const& attachment) {
     auto const* vf = find_vf(host, attachment.vf);
     if (!vf || vf->driver != "vfio-pci") return "an attached VF is not bound";
     if (vf->settings.mac != attachment.settings.mac ||
         vf->settings.vlan != attachment.settings.vlan ||
         vf->settings.trust != attachment.settings.trust)
         return "an attached VF has other settings";
+    return {};
+}
+
+// Empty when the VF is attached as the attachment requires.
+inline std::string fault_of_attachment(HostView const& host, Attachment const& attachment,
+                                       bool vm_runs) {
+    if (attachment.state != AttachmentState::attached)
+        return "an attachment is neither attached nor ended";
+    if (auto fault = fault_of_attached_vf(host, attachment); !fault.empty()) return fault;
+    auto const* vf = find_vf(host, attachment.vf);
     if (attachment.holder && (!vf->vfio || vf->vfio->owner != attachment.holder->uid))
         return "an external holder has not got the VF's nodes";
     auto const expected = (attachment.live && vm_runs ? 1U : 0U) + (attachment.config ? 1U : 0U);
@@ -192,6 +199,23 @@ inline bool has_owner(DesiredState const& desired, VmHostdev const& device) {
                                [&](auto const& entry) { return is(entry.second.attachment); });
 }
 
+// Empty when each VF that is neither attached nor in quarantine is free and clean, and no VM has a
+// device that is nobody's.
+inline std::string fault_of_the_rest(HostView const& host, DesiredState const& desired) {
+    for (auto const& vf : host.kernel.pfs.at(pf0).vfs) {
+        bool const attached = std::ranges::any_of(desired.attachments, [&](auto const& attachment) {
+            return attachment.second.vf.index == vf.index;
+        });
+        if (attached || desired.quarantine.contains({pf0, vf.index})) continue;
+        if (auto fault = fault_of_free(host, vf); !fault.empty()) return fault;
+    }
+    for (auto const& [uuid, vm] : host.hypervisor.vms)
+        for (auto const* devices : {&vm.live, &vm.config})
+            for (auto const& device : *devices)
+                if (!has_owner(desired, device)) return "a VM has a device that nobody attached it";
+    return {};
+}
+
 // Returns why the host is neither in the old state, nor in the new one, nor in quarantine with the
 // residue listed; empty when it is.
 inline std::string fault_of(HostView const& host, DesiredState const& desired, bool vm_runs) {
@@ -208,17 +232,7 @@ inline std::string fault_of(HostView const& host, DesiredState const& desired, b
             return fault;
     for (auto const& [vf, quarantine] : desired.quarantine)
         if (quarantine.residue.empty()) return "a quarantine names no residue";
-    for (auto const& vf : pf.vfs) {
-        bool const attached = std::ranges::any_of(desired.attachments, [&](auto const& attachment) {
-            return attachment.second.vf.index == vf.index;
-        });
-        if (attached || desired.quarantine.contains({pf0, vf.index})) continue;
-        if (auto fault = fault_of_free(host, vf); !fault.empty()) return fault;
-    }
-    for (auto const& [uuid, vm] : host.hypervisor.vms)
-        for (auto const* devices : {&vm.live, &vm.config})
-            for (auto const& device : *devices)
-                if (!has_owner(desired, device)) return "a VM has a device that nobody attached it";
+    if (auto fault = fault_of_the_rest(host, desired); !fault.empty()) return fault;
     bool const bare = pf.interfaces == igb_host().pfs.at(pf0).interfaces && !pf.info.rdma_device;
     if (desired.attachments.empty() && desired.quarantine.empty() && !bare)
         return "links are left behind";

@@ -65,23 +65,10 @@ std::string fault_of_life(HostView const& host, DesiredState const& desired) {
             return "a MAC has two attachments";
         if (one.state == AttachmentState::attaching) return "an attachment is left half done";
         if (one.state == AttachmentState::detaching) continue;
-        auto const* vf = find_vf(host, one.vf);
-        if (!vf || vf->driver != "vfio-pci") return "an attached VF is not bound";
-        if (vf->settings.mac != one.settings.mac || vf->settings.vlan != one.settings.vlan ||
-            vf->settings.trust != one.settings.trust)
-            return "an attached VF has other settings";
+        if (auto fault = fault_of_attached_vf(host, one); !fault.empty()) return fault;
         if (auto fault = fault_in_vm(host, one); !fault.empty()) return fault;
     }
-    for (auto const& vf : host.kernel.pfs.at(pf0).vfs) {
-        VfId const id{pf0, vf.index};
-        if (taken.contains(id) || desired.quarantine.contains(id)) continue;
-        if (auto fault = fault_of_free(host, vf); !fault.empty()) return fault;
-    }
-    for (auto const& [uuid, vm] : host.hypervisor.vms)
-        for (auto const* devices : {&vm.live, &vm.config})
-            for (auto const& device : *devices)
-                if (!has_owner(desired, device)) return "a VM has a device that nobody attached it";
-    return {};
+    return fault_of_the_rest(host, desired);
 }
 
 class Life {
