@@ -9,14 +9,12 @@ are bound to their own driver, and get a MAC each.
 from figures import ROUNDS, Figures, seconds
 from vflab.lab_pf import LabPfs
 from vflab.product import Product
-from vflab.vfio import bind_by_hand
+from vflab.vfio import bind_by_hand, hostdev
 
 DEADLINE_SECONDS = 2400
 VM = "bench-vm"
 EIGHT = 8
 RATIO_MAX = 1.2
-HOSTDEV = """<hostdev mode='subsystem' type='pci' managed='no'><source><address domain='0x{}'
-bus='0x{}' slot='0x{}' function='0x{}'/></source></hostdev>"""
 PEER_IN = f"""set -e
 for n in $(seq {EIGHT}); do
   virsh -q attach-device {VM} /run/eight-$n.xml --live --config
@@ -46,7 +44,7 @@ def prepare_peer(lab, pf):
     for n in range(1, EIGHT + 1):
         vf_pci = pf.vf_pci(EIGHT + n - 1)
         bind_by_hand(lab, vf_pci)
-        lab.host.write(f"/run/eight-{n}.xml", HOSTDEV.format(*vf_pci.replace(".", ":").split(":")))
+        lab.host.write(f"/run/eight-{n}.xml", hostdev(vf_pci))
     lab.host.write("/run/eight-in", PEER_IN)
     lab.host.write("/run/eight-out", PEER_OUT)
 

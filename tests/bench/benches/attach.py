@@ -11,13 +11,12 @@ checks nothing, so vfmgr may take longer, within the limits. What vfmgr's time w
 
 from figures import Figures, seconds
 from vflab.product import Product
+from vflab.vfio import hostdev
 
 VM = "bench-vm"
 MAC = "52:54:00:be:00:01"
 # A different MAC: vfmgr observes others' changes every 5 s, and would refuse one in recent use.
 PEER_MAC = "52:54:00:be:00:02"
-HOSTDEV = """<hostdev mode='subsystem' type='pci' managed='no'><source><address domain='0x{}'
-bus='0x{}' slot='0x{}' function='0x{}'/></source></hostdev>"""
 PEER_IN = """set -e
 ip link set {pf} vf 1 mac {mac} vlan 100 trust on
 echo vfio-pci >/sys/bus/pci/devices/{vf}/driver_override
@@ -43,7 +42,7 @@ def run(lab):
     product.manage(num_vfs=2)
     lab.vm(VM, command_line="vf-guest=off").wait_ready()
     names = {"pf": product.pf, "vm": VM, "mac": PEER_MAC, "vf": lab.observe.vf_pci(product.pf, 1)}
-    lab.host.write("/run/bench-vf.xml", HOSTDEV.format(*names["vf"].replace(".", ":").split(":")))
+    lab.host.write("/run/bench-vf.xml", hostdev(names["vf"]))
     up, down = (f"ip link set {product.pf} {way}\n" for way in ("up", "down"))
     for name, into, out in (("bench", "", ""), ("bench-link", up, down)):
         lab.host.write(f"/run/{name}-in", PEER_IN.format(**names).replace("\n", "\n" + into, 1))

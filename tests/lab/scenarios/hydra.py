@@ -143,9 +143,8 @@ def between_nodes(lab, nodes):
     """Returns the responders of both, once RDMA works between them."""
     control, inference = nodes
     lab.step("RDMA from the control plane's bond to the inference node")
-    inference.run(f"(rping -s -v -a {INFERENCE} -C {PINGS} -S {BYTES} -V >/run/rping 2>&1 &); "
-                  "for i in $(seq 100); do rdma res show cm_id | grep LISTEN && break; sleep 0.2; "
-                  "done")
+    inference.run(f"(rping -s -v -a {INFERENCE} -C {PINGS} -S {BYTES} -V >/run/rping 2>&1 &)")
+    inference.wait_for("rdma res show cm_id | grep LISTEN", 30)
     shown = control.run(f"rping -c -v -a {INFERENCE} -C {PINGS} -S {BYTES} -V 2>&1")
     if lab.check_equal(shown.count("ping data: rdma-ping"), PINGS, shown[-300:]):
         lab.count("between the nodes")

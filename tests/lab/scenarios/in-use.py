@@ -6,11 +6,10 @@ A VF that virsh gives to a VM is in use from then on, even if libvirt's events a
 
 from vflab.product import Product, Refused
 from vflab.programs import built
+from vflab.vfio import hostdev
 
 PROBE = "/root/libvirt_probe"
 DEVICE = "/run/in-use-vf.xml"
-HOSTDEV = """<hostdev mode='subsystem' type='pci' managed='yes'><source><address domain='0x{}'
-bus='0x{}' slot='0x{}' function='0x{}'/></source></hostdev>"""
 
 
 def run(lab):
@@ -40,7 +39,7 @@ def run(lab):
 def by_virsh(lab, product):
     """The VM's files were at rest for longer than this scenario's start: vfmgr knows them."""
     vf = lab.observe.vf_pci(product.pf, 6)
-    lab.host.write(DEVICE, HOSTDEV.format(*vf.replace(".", ":").split(":")))
+    lab.host.write(DEVICE, hostdev(vf, "yes"))
     lab.host.copy_in(built(lab, "libvirt_probe"), PROBE)
     for how in ("config", "live"):
         attach, detach = (f"virsh -q {verb}-device holder {DEVICE} --{how}"

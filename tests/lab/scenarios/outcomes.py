@@ -5,13 +5,12 @@ Rebooted, reset, shut off, destroyed, renamed, undefined, saved, snapshotted, wi
 """
 
 from vflab.product import Before, Product
+from vflab.vfio import hostdev
 
 LONG = True
 DEADLINE_SECONDS = 1800
 VM = "lives"
 DEVICE = "/run/outcomes-vf.xml"
-HOSTDEV = """<hostdev mode='subsystem' type='pci' managed='no'><source><address domain='0x{}'
-bus='0x{}' slot='0x{}' function='0x{}'/></source></hostdev>"""
 
 
 def run(lab):
@@ -149,7 +148,7 @@ def plugged_by_virsh(lab, product):
     lab.step("a VF by virsh")
     vm = lab.vm("foreign").wait_ready()
     vf = lab.observe.vf_pci(product.pf, 2)
-    lab.host.write(DEVICE, HOSTDEV.format(*vf.replace(".", ":").split(":")))
+    lab.host.write(DEVICE, hostdev(vf))
     lab.host.run(f"virsh -q attach-device foreign {DEVICE} --live")
     taken = product.refused(vm=VM if VM in lab.observe.vms() else "foreign", vf=2)
     if lab.check_equal(taken["code"], "vf_in_use", "a request for it"):

@@ -17,8 +17,7 @@ PROVIDER = ["/etc/libibverbs.d/siw.driver", "/usr/lib/x86_64-linux-gnu/libibverb
 SETUP = ("insmod /siw.ko && mv /siw.driver /etc/libibverbs.d/ && "
          "mv /libsiw-*.so /usr/lib/x86_64-linux-gnu/libibverbs/ && ip link set eth0 up && "
          f"ip addr add {SECOND}/24 dev eth0 && rdma link add siw0 type siw netdev eth0")
-SERVE = (f"(rping -s -v -a {SECOND} -C {PINGS} -S {BYTES} -V >/run/rping 2>&1 &); "
-         "for i in $(seq 100); do rdma res show cm_id | grep LISTEN && break; sleep 0.2; done")
+SERVE = f"(rping -s -v -a {SECOND} -C {PINGS} -S {BYTES} -V >/run/rping 2>&1 &)"
 
 
 def run(lab):
@@ -49,6 +48,7 @@ def over_the_wire(lab, links, second):
     lab.check("iWARP" in lab.host.run(f"ibv_devinfo -d {LINK}").stdout, "ibv_devinfo's transport")
     lab.host.wait_for("the second machine answers", f"ping -c1 -W1 {SECOND}", 30)
     second.run(SERVE)
+    second.wait_for("rdma res show cm_id | grep LISTEN", 30)
     before = int(second.run("cat /sys/class/net/eth0/statistics/rx_bytes"))
     done = lab.host.run(f"rping -c -v -a {SECOND} -C {PINGS} -S {BYTES} -V 2>&1")
     pings = done.stdout.count("ping data: rdma-ping")

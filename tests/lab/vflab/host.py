@@ -72,6 +72,17 @@ def as_text(command):
     return command if isinstance(command, str) else shlex.join(map(str, command))
 
 
+def tried(probe, deadline_seconds):
+    """Returns a shell command that tries the probe until it succeeds, and fails at the deadline.
+
+    It prints what the last try printed.
+    """
+    return (f"(end=$(( $(date +%s) + {int(deadline_seconds)} )); "
+            f"while :; do out=$({{ {probe}; }} 2>&1) && {{ echo \"$out\"; exit 0; }}; "
+            f"[ $(date +%s) -lt $end ] || {{ echo \"$out\"; exit 1; }}; "
+            f"sleep {PROBE_SECONDS}; done)")
+
+
 class Host:
     def __init__(self, machine):
         self.machine = machine
@@ -155,11 +166,8 @@ class Host:
             time.sleep(PROBE_SECONDS)  # no event of the observed thing reaches this side
 
     def wait_for_command(self, description, probe, deadline_seconds):
-        loop = (f"end=$(( $(date +%s) + {int(deadline_seconds)} )); "
-                f"while :; do out=$({{ {probe}; }} 2>&1) && {{ echo \"$out\"; exit 0; }}; "
-                f"[ $(date +%s) -lt $end ] || {{ echo \"$out\"; exit 1; }}; "
-                f"sleep {PROBE_SECONDS}; done")
-        result = self.run(loop, check=False, timeout=deadline_seconds + ALIVE_SECONDS)
+        result = self.run(tried(probe, deadline_seconds), check=False,
+                          timeout=deadline_seconds + ALIVE_SECONDS)
         if result.status != 0:
             raise NotInTime(f"not within {deadline_seconds} s: {description}; "
                             f"last: {result.stdout.strip()[-500:]}")

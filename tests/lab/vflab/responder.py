@@ -7,12 +7,13 @@ The verdict is that of the responder, which checked the bytes in its own memory.
 import json
 from dataclasses import dataclass
 
+from vflab.host import tried
+
 FOLDER = "/run/serve"
 SERVE = "vf-guest serve --address {} --listen {} --state " + FOLDER
 START = (f"mkdir -p {FOLDER} && ({{}} -o json >{FOLDER}/first-line 2>&1 & "
-         f"echo $! >{FOLDER}/pid); "
-         f"for i in $(seq 300); do grep -m1 fingerprint {FOLDER}/first-line && break; "
-         "sleep 0.2; done")
+         f"echo $! >{FOLDER}/pid); ")
+READY = tried(f"grep -m1 fingerprint {FOLDER}/first-line", 50)
 STOP = f"kill $(cat {FOLDER}/pid)"
 VERIFY = ("echo {token} >/run/token; vf-guest verify --responder {address}:{port} "
           "--fingerprint {fingerprint} --token-file /run/token --profile quick -o json; "
@@ -30,7 +31,7 @@ class Responder:
 
 def serve(run, address, listen=None, command=None):
     """Starts one there; `run` runs a shell command there and returns what it printed."""
-    printed = run(START.format(command or SERVE.format(address, listen or address)))
+    printed = run(START.format(command or SERVE.format(address, listen or address)) + READY)
     ready = json.loads(next(line for line in printed.splitlines() if line.startswith("{")))
     token = run(f"cat {ready['token_file']}").strip()
     return Responder(listen or address, ready["port"], ready["fingerprint"], token)

@@ -14,7 +14,7 @@ import subprocess
 import time
 
 from vflab import qemu
-from vflab.host import CommandFailed, NotInTime
+from vflab.host import CommandFailed, NotInTime, tried
 from vflab.images import pack
 from vflab.paths import LAB
 from vflab.shell import die_with_parent
@@ -129,6 +129,10 @@ class SecondMachine:
         if last != mark + "0":
             raise CommandFailed(f"[{self.name}] {command}: {last} {printed}")
         return printed
+
+    def wait_for(self, probe, deadline_seconds=60):
+        """Like host.wait_for, for a shell command that is tried here."""
+        return self.run(tried(probe, deadline_seconds), deadline_seconds + 30)
 
 
 def module_name(file):

@@ -15,6 +15,14 @@ print("held", flush=True)
 signal.pause()
 """
 
+HOSTDEV = """<hostdev mode='subsystem' type='pci' managed='{}'><source><address domain='0x{}'
+bus='0x{}' slot='0x{}' function='0x{}'/></source></hostdev>"""
+
+
+def hostdev(pci, managed="no"):
+    """Returns the XML by which `virsh attach-device` gives a VM the device; yes: libvirt binds."""
+    return HOSTDEV.format(managed, *pci.replace(".", ":").split(":"))
+
 
 class Holder:
     """Holds a VF that is bound to vfio-pci."""

@@ -3,7 +3,7 @@
 
 import shlex
 
-from vflab.host import COMMAND_SECONDS, CommandFailed, NotInTime, as_text
+from vflab.host import COMMAND_SECONDS, CommandFailed, NotInTime, as_text, tried
 
 IMAGES = "/var/lib/vfmgr-lab"
 LOGS = "/var/log/vfmgr-lab"
@@ -126,10 +126,8 @@ class VM:
 
     def wait_for(self, description, probe, deadline_seconds=60):
         """Like host.wait_for, for a shell command that is tried inside the VM."""
-        loop = (f"end=$(( $(date +%s) + {int(deadline_seconds)} )); "
-                f"while :; do out=$({{ {probe}; }} 2>&1) && {{ echo \"$out\"; exit 0; }}; "
-                f"[ $(date +%s) -lt $end ] || {{ echo \"$out\"; exit 1; }}; sleep 0.2; done")
-        result = self.run(loop, check=False, timeout=deadline_seconds + 30)
+        result = self.run(tried(probe, deadline_seconds), check=False,
+                          timeout=deadline_seconds + 30)
         if result.status != 0:
             raise NotInTime(f"not within {deadline_seconds} s in VM {self.name}: {description}; "
                             f"last: {str(result)[-500:]}")
