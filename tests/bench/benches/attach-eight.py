@@ -54,7 +54,7 @@ def measure(lab, attach):
                       f"virsh attach-device {VM} --live --config, {EIGHT} times",
                       ratio_max=RATIO_MAX)
     for number in range(ROUNDS + 1):
-        ours = turn(lab, attach, f"vfctl detach {VM}")
+        ours = turn(lab, attach, f"vfctl detach {VM} --all")
         peer = turn(lab, "sh /run/eight-in", "sh /run/eight-out")
         if number:  # the kernel maps a VF's memory at its first use, which is nobody's time
             figures.round(ours, peer)
