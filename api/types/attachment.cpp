@@ -6,6 +6,7 @@
 
 #include "api/types/json.hpp"
 #include "api/types/network.hpp"
+#include "api/types/text.hpp"
 
 namespace vfmgr {
 
@@ -133,14 +134,7 @@ void fields(F& f, V& attachment) {
 }
 
 bool can_be_a_holders(std::string_view name) {
-    auto const plain = [](char one) {
-        return (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z') ||
-               (one >= '0' && one <= '9');
-    };
-    return !name.empty() && name.size() <= holder_name_max && plain(name.front()) &&
-           std::ranges::all_of(name, [&](char one) {
-               return plain(one) || one == '-' || one == '_' || one == '.' || one == ':';
-           });
+    return is_plain_name(name, "-_.:", holder_name_max);
 }
 
 std::string external_key(std::string_view holder) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "api/types/json.hpp"
+#include "api/types/text.hpp"
 
 namespace vfmgr {
 
@@ -52,17 +53,8 @@ namespace {
 constexpr std::size_t rdma_name_max = 63;
 constexpr std::size_t netdev_name_max = 15;
 
-bool is_letter_or_digit(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 std::optional<std::string> wrong_name(std::string_view name, std::size_t characters_max) {
-    auto const allowed = [](char c) {
-        return is_letter_or_digit(c) || c == '_' || c == '-' || c == '.';
-    };
-    if (!name.empty() && name.size() <= characters_max && is_letter_or_digit(name.front()) &&
-        std::ranges::all_of(name, allowed))
-        return std::nullopt;
+    if (is_plain_name(name, "_-.", characters_max)) return std::nullopt;
     return fmt::format(
         "must be 1 to {} letters, digits, '_', '-' and '.', the first a letter or digit",
         characters_max);

@@ -2,6 +2,7 @@
 // Text for people and terminals. Pure; any thread.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <optional>
@@ -50,6 +51,20 @@ struct DigitRange {
         dash == std::string_view::npos ? first : parse_digits(text.substr(dash + 1), rules);
     if (!first || !last || *first > *last) return std::nullopt;
     return DigitRange{*first, *last};
+}
+
+// Whether a name has 1 to `bytes_max` bytes: letters, digits and those of `others`, the first of
+// them a letter or a digit.
+[[nodiscard]] inline bool is_plain_name(std::string_view name, std::string_view others,
+                                        std::size_t bytes_max) {
+    auto const plain = [](char one) {
+        return (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z') ||
+               (one >= '0' && one <= '9');
+    };
+    return !name.empty() && name.size() <= bytes_max && plain(name.front()) &&
+           std::ranges::all_of(name, [&](char one) {
+               return plain(one) || others.find(one) != std::string_view::npos;
+           });
 }
 
 // Returns "0a:1b:2c". Hand-written: a journal of a thousand VFs has some thousand of these, and fmt

@@ -22,18 +22,10 @@ tl::unexpected<Error> unsafe(std::string_view what, std::string_view word) {
                    "no vfmgrd asks for it: see who runs as its user, journalctl -u vfmgrd");
 }
 
-bool is_driver_name(std::string_view name) {
-    auto const allowed = [](char byte) {
-        return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-               (byte >= '0' && byte <= '9') || byte == '_' || byte == '-';
-    };
-    return !name.empty() && name.size() <= driver_bytes_max && std::ranges::all_of(name, allowed);
-}
-
 // Words that become parts of paths and of XML.
 Result<void> check_words(Step const& step) {
     if (auto const* const bind = as<BindVfs>(step);
-        bind && bind->driver && !is_driver_name(*bind->driver))
+        bind && bind->driver && !is_plain_name(*bind->driver, "_-", driver_bytes_max))
         return unsafe("name of a driver", *bind->driver);
     if (auto const* const attach = as<AttachHostdev>(step);
         attach && !is_attachment_id(attach->attachment))
@@ -115,24 +107,16 @@ Result<void> check_unnamed(VfId const& vf, PciAddress const& pci, HypervisorView
     return {};
 }
 
-Result<void> check_device(HostView const& host, AttachHostdev const& step) {
-    auto const* const vf = find_vf(host, step.vf);
-    if (!vf || vf->pci != step.pci)
+// `pci`: where the step has the VF, which is in the XML of no VM but `vm_uuid`.
+Result<void> check_device(HostView const& host, VfId const& id, std::optional<PciAddress> pci,
+                          std::string_view vm_uuid) {
+    auto const* const vf = find_vf(host, id);
+    if (!vf || (pci && vf->pci != *pci))
         return refused(Problem::conflict,
-                       fmt::format("VF {} is not at {}", to_string(step.vf), to_string(step.pci)),
+                       pci ? fmt::format("VF {} is not at {}", to_string(id), to_string(*pci))
+                           : fmt::format("there is no VF {}", to_string(id)),
                        "attach it again: it was made anew meanwhile");
-    return check_unnamed(step.vf, vf->pci, host.hypervisor, step.vm_uuid);
-}
-
-// `host` has no VMs for a holder that has the VF already.
-Result<void> check_external(Records const& records, HostView const& host,
-                            AttachExternal const& step) {
-    VFMGR_CHECK(check_clean(records, step.vf, external_key(step.holder)));
-    auto const* const vf = find_vf(host, step.vf);
-    if (!vf)
-        return refused(Problem::conflict, fmt::format("there is no VF {}", to_string(step.vf)),
-                       "attach it again: it was made anew meanwhile");
-    return check_unnamed(step.vf, vf->pci, host.hypervisor, {});
+    return check_unnamed(id, vf->pci, host.hypervisor, vm_uuid);
 }
 
 // Without a record nobody got the nodes: the step undoes an attach that was refused.
@@ -184,13 +168,16 @@ Result<void> admit(HostRules const& rules, Records const& records, HostView cons
     if (auto const* const add = as<AddSoftRdmaLink>(step))
         return check_trusted(rules.trusted_netdevs, add->link.ifname);
     if (auto const* const number = as<SetNumVfs>(step)) return check_removal(host, *number);
-    if (auto const* const external = as<AttachExternal>(step))
-        return check_external(records, host, *external);
+    // `host` has no VMs for a holder that has the VF already.
+    if (auto const* const external = as<AttachExternal>(step)) {
+        VFMGR_CHECK(check_clean(records, external->vf, external_key(external->holder)));
+        return check_device(host, external->vf, {}, {});
+    }
     if (auto const* const end = as<DetachExternal>(step)) return check_end(records, host, *end);
     auto const* const attach = as<AttachHostdev>(step);
     if (attach == nullptr) return {};
     VFMGR_CHECK(check_clean(records, attach->vf, attach->vm_uuid));
-    return check_device(host, *attach);
+    return check_device(host, attach->vf, attach->pci, attach->vm_uuid);
 }
 
 }  // namespace vfmgr::broker

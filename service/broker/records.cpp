@@ -28,23 +28,18 @@ std::vector<VfId> vfs_of(Step const& step) {
 // A line of the file.
 struct Kept {
     VfId vf;
-    VfSpec baseline;
-    std::optional<std::string> driver;
-    std::optional<std::string> vm_uuid;
-    bool clean = true;
-    std::optional<PciAddress> pci;
-    std::optional<std::uint32_t> node_owner;
+    VfRecord record;
 };
 
 template <class F, Of<Kept> V>
 void fields(F& f, V& kept) {
     f.value("vf", kept.vf);
-    f.read_by("baseline", kept.baseline, read_reported);
-    f.maybe("driver", kept.driver);
-    f.maybe("vm_uuid", kept.vm_uuid);
-    f.value("clean", kept.clean);
-    f.maybe("pci", kept.pci);
-    f.maybe("node_owner", kept.node_owner);
+    f.read_by("baseline", kept.record.baseline, read_reported);
+    f.maybe("driver", kept.record.driver);
+    f.maybe("vm_uuid", kept.record.vm_uuid);
+    f.value("clean", kept.record.clean);
+    f.maybe("pci", kept.record.pci);
+    f.maybe("node_owner", kept.record.node_owner);
 }
 
 struct KeptRecords {
@@ -176,9 +171,7 @@ bool has_unrecorded(HypervisorView const& view, Records const& records) {
 
 std::string to_text(Records const& records) {
     KeptRecords kept;
-    for (auto const& [vf, record] : records)
-        kept.vfs.push_back({vf, record.baseline, record.driver, record.vm_uuid, record.clean,
-                            record.pci, record.node_owner});
+    for (auto const& [vf, record] : records) kept.vfs.push_back({vf, record});
     nlohmann::json out;
     JsonWriter writer(out);
     fields(writer, kept);
@@ -188,10 +181,7 @@ std::string to_text(Records const& records) {
 Result<Records> parse_records(std::string_view text) {
     VFMGR_TRY(auto kept, from_json_text<KeptRecords>(text));
     Records records;
-    for (auto& one : kept.vfs)
-        records.insert_or_assign(
-            one.vf, VfRecord{std::move(one.baseline), std::move(one.driver), std::move(one.vm_uuid),
-                             one.clean, one.node_owner, one.pci});
+    for (auto& one : kept.vfs) records.insert_or_assign(one.vf, std::move(one.record));
     return records;
 }
 

@@ -170,14 +170,22 @@ Result<UidRange> UidRange::parse(std::string_view text) {
                 "write it as \"100000-165535\" or \"64055\"; 0, root, needs no node of its own");
 }
 
-std::string to_string(UidRange const& range) {
+namespace {
+
+template <class Range>
+std::string range_text(Range const& range) {
     return range.first == range.last ? std::to_string(range.first)
                                      : fmt::format("{}-{}", range.first, range.last);
 }
 
+}  // namespace
+
+std::string to_string(UidRange const& range) {
+    return range_text(range);
+}
+
 std::string to_string(VlanRange const& range) {
-    return range.first == range.last ? std::to_string(range.first)
-                                     : fmt::format("{}-{}", range.first, range.last);
+    return range_text(range);
 }
 
 }  // namespace vfmgr
