@@ -60,11 +60,11 @@ Response problem_response(Error const& error, Request const& request) {
 Result<void> check_query(Request const& request, std::vector<std::string> const& known) {
     for (auto const& [name, value] : request.query) {
         if (std::ranges::find(known, name) != known.end()) continue;
-        return fail(Problem::invalid_request,
-                    fmt::format("{} {} has no parameter {}", request.method, request.path,
-                                vfmgr::quoted(name)),
-                    known.empty() ? "leave it out: this request has no parameters"
-                                  : fmt::format("its parameters are: {}", fmt::join(known, ", ")));
+        return fail(
+            Problem::invalid_request,
+            fmt::format("{} {} has no parameter {}", request.method, request.path, quoted(name)),
+            known.empty() ? "leave it out: this request has no parameters"
+                          : fmt::format("its parameters are: {}", fmt::join(known, ", ")));
     }
     return {};
 }
@@ -82,7 +82,7 @@ std::optional<Response> refuse_other_media(Request const& request) {
     return problem_response_as(
         415,
         {Problem::invalid_request,
-         type.empty() ? "the body has no Content-Type" : "the body is " + vfmgr::quoted(type),
+         type.empty() ? "the body has no Content-Type" : "the body is " + quoted(type),
          "send JSON with Content-Type: application/json"},
         request.path, id == request.headers.end() ? std::string() : id->second);
 }

@@ -90,7 +90,9 @@ struct DigitRange {
 }
 
 // For error details: control characters and quotes of a user's text become '?', cut at 80 bytes.
-[[nodiscard]] inline std::string quoted(std::string_view text) {
+// An object, because a std::string would make a call of a function mean std::quoted(), wherever
+// <iomanip> is included.
+inline constexpr auto quoted = [](std::string_view text) {
     constexpr std::size_t bytes_max = 80;
     std::string out = "'";
     for (char const byte : text.substr(0, bytes_max)) {
@@ -98,7 +100,7 @@ struct DigitRange {
         out += code < 0x20 || code >= 0x7f || byte == '\'' ? '?' : byte;
     }
     return out + (text.size() > bytes_max ? "…'" : "'");
-}
+};
 
 // Writes untrusted text to a terminal safely: names from guests, libvirt and the kernel must
 // neither control it nor change the direction of the text around them. Pure except flush_output();

@@ -63,7 +63,7 @@ class FileReader {
             std::string const name(key.str());
             if (!is_context_name(name) || name == local_context)
                 complain(key.source(),
-                         fmt::format("{} can't be the name of a context", vfmgr::quoted(name)));
+                         fmt::format("{} can't be the name of a context", quoted(name)));
             else if (!node.is_table())
                 complain(node.source(), fmt::format("contexts.{} must be a table", name));
             else
@@ -186,8 +186,7 @@ Result<Contexts> read_contexts(ContextFiles const& files) {
 Result<Context> find_context(Contexts const& contexts, std::string const& name) {
     auto const found = contexts.by_name.find(name);
     if (found != contexts.by_name.end()) return found->second;
-    return fail(Problem::invalid_request,
-                fmt::format("there is no context {}", vfmgr::quoted(name)),
+    return fail(Problem::invalid_request, fmt::format("there is no context {}", quoted(name)),
                 fmt::format("use one of {}; or give unix:PATH or https://HOST:PORT",
                             fmt::join(std::views::keys(contexts.by_name), ", ")));
 }

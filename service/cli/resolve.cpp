@@ -20,7 +20,7 @@ using Names = std::vector<std::string>;
 tl::unexpected<Error> several(std::string const& text, std::string_view what, Names const& matches,
                               std::string remedy) {
     return fail(Problem::conflict,
-                fmt::format("{} names {} {}: {}", vfmgr::quoted(text), matches.size(), what,
+                fmt::format("{} names {} {}: {}", quoted(text), matches.size(), what,
                             fmt::join(matches, ", ")),
                 std::move(remedy));
 }
@@ -49,15 +49,13 @@ Result<std::optional<PfAndIndex>> split(VfName const& name) {
         return std::nullopt;
     }
     if (name.index)
-        return fail(
-            Problem::invalid_request,
-            fmt::format("{} and {} both number the VF", vfmgr::quoted(name.text), *name.index),
-            vf_remedy);
+        return fail(Problem::invalid_request,
+                    fmt::format("{} and {} both number the VF", quoted(name.text), *name.index),
+                    vf_remedy);
     auto const index = parse_digits(name.text.substr(slash + 1), {.max = UINT16_MAX});
     if (!index || slash == 0)
         return fail(Problem::invalid_request,
-                    fmt::format("{} is not a PF and a number", vfmgr::quoted(name.text)),
-                    vf_remedy);
+                    fmt::format("{} is not a PF and a number", quoted(name.text)), vf_remedy);
     return PfAndIndex{name.text.substr(0, slash), static_cast<std::uint16_t>(*index)};
 }
 
@@ -75,10 +73,9 @@ Result<VfId> vf_by_itself(std::vector<PfView> const& pfs, std::string const& tex
     if (!found.empty()) return several(text, "VFs", matches, "name the VF by one of these");
     if (pf_among(pfs, text))
         return fail(Problem::invalid_request,
-                    fmt::format("{} names a PF, and not one of its VFs", vfmgr::quoted(text)),
+                    fmt::format("{} names a PF, and not one of its VFs", quoted(text)),
                     fmt::format("name a VF, such as {}/0", text));
-    return fail(Problem::not_found, fmt::format("this host has no VF {}", vfmgr::quoted(text)),
-                vf_remedy);
+    return fail(Problem::not_found, fmt::format("this host has no VF {}", quoted(text)), vf_remedy);
 }
 
 }  // namespace
@@ -95,7 +92,7 @@ Result<PciAddress> pf_among(std::vector<PfView> const& pfs, std::string const& t
     }
     if (matches.size() == 1) return PciAddress::parse(matches.front());
     if (!matches.empty()) return several(text, "PFs", matches, "name the PF by its PCI address");
-    return fail(Problem::not_found, fmt::format("this host has no PF {}", vfmgr::quoted(text)),
+    return fail(Problem::not_found, fmt::format("this host has no PF {}", quoted(text)),
                 known.empty() ? "this host has no SR-IOV capable network device"
                               : fmt::format("use one of: {}", fmt::join(known, ", ")));
 }
@@ -114,7 +111,7 @@ Result<VmInfo> vm_among(std::vector<VmInfo> const& vms, std::string const& text)
         if (names_vm(text, vm.name, vm.uuid)) found.push_back(vm);
     if (found.size() == 1) return found.front();
     if (found.empty())
-        return fail(Problem::not_found, fmt::format("libvirt knows no VM {}", vfmgr::quoted(text)),
+        return fail(Problem::not_found, fmt::format("libvirt knows no VM {}", quoted(text)),
                     "vfctl vm list shows those of this host");
     Names matches;
     for (auto const& vm : found) matches.push_back(fmt::format("{} ({})", cell(vm.name), vm.uuid));
@@ -128,10 +125,9 @@ Result<std::string> attachment_among(std::vector<Attachment> const& attachments,
         if (each.id == text || names_vm(text, each.vm, each.vm_uuid)) found.push_back(each);
     if (found.size() == 1) return found.front().id;
     if (found.empty())
-        return fail(
-            Problem::not_found,
-            fmt::format("{} is neither an attachment nor a VM that has one", vfmgr::quoted(text)),
-            "vfctl attachment list shows those of this host");
+        return fail(Problem::not_found,
+                    fmt::format("{} is neither an attachment nor a VM that has one", quoted(text)),
+                    "vfctl attachment list shows those of this host");
     Names matches;
     for (auto const& each : found)
         matches.push_back(fmt::format("{} (VF {})", each.id, to_string(each.vf)));

@@ -99,7 +99,7 @@ Result<Table> with_columns(Table const& table, std::vector<std::string> const& n
         auto const found = std::ranges::find(known, lower(name));
         if (found == known.end())
             return fail(Problem::invalid_request,
-                        fmt::format("there is no column {}", vfmgr::quoted(name)),
+                        fmt::format("there is no column {}", quoted(name)),
                         fmt::format("choose among {}", fmt::join(known, ", ")));
         auto const at = static_cast<std::size_t>(found - known.begin());
         out.columns.push_back(table.columns[at]);

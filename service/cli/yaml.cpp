@@ -131,7 +131,7 @@ class Reader : public YAML::EventHandler {
         }
         if (!valid_utf8(value)) throw NotAccepted{at, "it is not UTF-8"};
         if (open_.back().value->contains(value))
-            throw NotAccepted{at, fmt::format("{} is there twice", vfmgr::quoted(value))};
+            throw NotAccepted{at, fmt::format("{} is there twice", quoted(value))};
         open_.back().key = value;
     }
     void OnSequenceStart(YAML::Mark const& at, std::string const& tag, YAML::anchor_t anchor,

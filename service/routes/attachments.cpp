@@ -113,7 +113,7 @@ Result<Change> detach_several(Call const& call) {
         std::string id(part.begin(), part.end());
         if (!is_attachment_id(id))
             return fail(Problem::invalid_request,
-                        fmt::format("{} is no id of an attachment", vfmgr::quoted(id)), example);
+                        fmt::format("{} is no id of an attachment", quoted(id)), example);
         if (std::ranges::find(ids, id) == ids.end()) ids.push_back(std::move(id));
     }
     if (ids.empty())

@@ -14,7 +14,7 @@ Result<std::uint64_t> event_number(std::string_view name, std::string_view text)
     if (auto const number = parse_digits(text, {.max = std::numeric_limits<std::uint64_t>::max()}))
         return *number;
     return fail(Problem::invalid_request,
-                fmt::format("{} is the number of an event, not {}", name, vfmgr::quoted(text)),
+                fmt::format("{} is the number of an event, not {}", name, quoted(text)),
                 "send the last id that the stream had, or leave it out to begin now");
 }
 
@@ -34,10 +34,9 @@ Result<std::vector<EventKind>> kinds_of(std::string_view text) {
         auto const end = std::min(text.find(','), text.size());
         auto const kind = enum_value<EventKind>(text.substr(0, end));
         if (!kind)
-            return fail(
-                Problem::invalid_request,
-                fmt::format("there is no kind of event {}", vfmgr::quoted(text.substr(0, end))),
-                "the kinds are: " + enum_choices<EventKind>());
+            return fail(Problem::invalid_request,
+                        fmt::format("there is no kind of event {}", quoted(text.substr(0, end))),
+                        "the kinds are: " + enum_choices<EventKind>());
         kinds.push_back(*kind);
         if (end == text.size()) return kinds;
         text.remove_prefix(end + 1);

@@ -319,7 +319,7 @@ Result<std::uint32_t> whole_number(Call const& call, std::string const& name,
     if (number && *number >= bounds.least && *number <= bounds.most) return *number;
     return fail(Problem::invalid_request,
                 fmt::format("{} must be a whole number from {} to {}, not {}", name, bounds.least,
-                            bounds.most, vfmgr::quoted(it->second)),
+                            bounds.most, quoted(it->second)),
                 fmt::format("use a number such as ?{}={}", name, bounds.most));
 }
 

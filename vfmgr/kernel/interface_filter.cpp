@@ -282,7 +282,7 @@ Result<void> require_nft_name(std::string const& ifname) {
     return fail(Problem::unsupported,
                 fmt::format("nft does not accept the interface name {}, so the interface can't be "
                             "closed to tenants",
-                            vfmgr::quoted(ifname)),
+                            quoted(ifname)),
                 "rename the interface: ip link set OLD name NEW");
 }
 

@@ -105,7 +105,7 @@ class BundleReader {
     void complain(std::string const& where, std::string const& what) {
         if (!mistake_)
             mistake_ = Error{Problem::invalid_request,
-                             fmt::format("the bundle's {} {}", vfmgr::quoted(where), what),
+                             fmt::format("the bundle's {} {}", quoted(where), what),
                              "make the bundle again: vfctl support-bundle"};
     }
 

@@ -44,16 +44,16 @@ TEST(TakeUntil, TakesTheHeadAndTheSeparator) {
 }
 
 TEST(Quoted, IsSafeOnATerminal) {
-    EXPECT_EQ(vfmgr::quoted(""), "''");
-    EXPECT_EQ(vfmgr::quoted("vm 1"), "'vm 1'");
-    EXPECT_EQ(vfmgr::quoted("a'b\n\x1b[2J\x7f\0é"sv),
+    EXPECT_EQ(quoted(""), "''");
+    EXPECT_EQ(quoted("vm 1"), "'vm 1'");
+    EXPECT_EQ(quoted("a'b\n\x1b[2J\x7f\0é"sv),
               "'a?b?"
               "?[2J?"
               "?"
               "?"
               "?'");
-    EXPECT_EQ(vfmgr::quoted(std::string(80, 'a')), "'" + std::string(80, 'a') + "'");
-    EXPECT_EQ(vfmgr::quoted(std::string(81, 'a')), "'" + std::string(80, 'a') + "…'");
+    EXPECT_EQ(quoted(std::string(80, 'a')), "'" + std::string(80, 'a') + "'");
+    EXPECT_EQ(quoted(std::string(81, 'a')), "'" + std::string(80, 'a') + "…'");
 }
 
 }  // namespace
