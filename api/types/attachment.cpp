@@ -43,6 +43,7 @@ void fields(F& f, V& spec) {
     f.maybe("guest_address", spec.guest_address);
     f.maybe("add_ports", spec.add_ports);
     f.maybe("add_vsock", spec.add_vsock);
+    f.maybe("guest_plane", spec.guest_plane);
     f.maybe("near", spec.near);
     f.maybe("holder", spec.holder);
 }
@@ -139,6 +140,22 @@ bool can_be_a_holders(std::string_view name) {
 
 std::string external_key(std::string_view holder) {
     return fmt::format("external:{}", holder);
+}
+
+namespace {
+constexpr std::string_view on_tcp = "tcp:";
+}  // namespace
+
+bool is_on_tcp(AttachmentSpec const& spec) {
+    return spec.guest_plane == GuestTransport::tcp;
+}
+
+std::string guest_key(Attachment const& attachment) {
+    return is_on_tcp(attachment.spec) ? std::string(on_tcp) + attachment.id : attachment.vm_uuid;
+}
+
+std::string attachment_of_guest(std::string_view key) {
+    return key.starts_with(on_tcp) ? std::string(key.substr(on_tcp.size())) : std::string();
 }
 
 bool is_attachment_id(std::string_view text) {

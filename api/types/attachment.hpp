@@ -32,6 +32,9 @@ enum class Near { gpu };
 
 enum class HolderKind { external };
 
+// How the guest reaches this host: by its VM's vsock device, or by TCP over the VF itself.
+enum class GuestTransport { vsock, tcp };
+
 // Runs a VMM such as QEMU, Cloud Hypervisor or Proxmox without libvirt. A VF is made ready for it;
 // the rest is its own. Several attachments may have the same holder.
 struct ExternalHolder {
@@ -64,9 +67,10 @@ struct AttachmentSpec {
     // true: a running VM without a free PCIe port gets the device in its persistent XML, with a
     // port of its own, from its next start. Absent: false.
     std::optional<bool> add_ports{};
-    std::optional<bool> add_vsock{};         // true: a VM without a vsock device gets one
-    std::optional<Near> near{};              // absent: wherever its PF is
-    std::optional<ExternalHolder> holder{};  // absent: `vm`, which libvirt runs
+    std::optional<bool> add_vsock{};              // true: a VM without a vsock device gets one
+    std::optional<GuestTransport> guest_plane{};  // absent: vsock
+    std::optional<Near> near{};                   // absent: wherever its PF is
+    std::optional<ExternalHolder> holder{};       // absent: `vm`, which libvirt runs
     bool operator==(AttachmentSpec const&) const = default;
 };
 
@@ -133,6 +137,13 @@ inline constexpr std::size_t holder_name_max = 64;
 inline constexpr char const* rule_of_holder_names =
     "must have 1 to 64 characters: letters, digits, '-', '_', '.' and ':', with a letter or digit "
     "first";
+
+// By TCP the guest is this attachment's alone, whatever else its VM has.
+[[nodiscard]] bool is_on_tcp(AttachmentSpec const& spec);
+// Names the guest that reports on the attachment: its VM's UUID, or "tcp:<id>". No UUID looks so.
+[[nodiscard]] std::string guest_key(Attachment const& attachment);
+// The attachment in such a key; empty if it is a VM's UUID.
+[[nodiscard]] std::string attachment_of_guest(std::string_view key);
 
 // Stands for the VM's UUID where an external holder has the VF. No UUID looks like it.
 [[nodiscard]] std::string external_key(std::string_view holder);

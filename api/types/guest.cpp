@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "api/types/json.hpp"
+#include "api/types/text.hpp"
 
 namespace vfmgr {
 
@@ -34,11 +35,6 @@ bool check_count(JsonReader& reader, std::string const& pointer, std::size_t cou
                  std::size_t count_max) {
     if (count > count_max) reader.complain(pointer, fmt::format("must be at most {}", count_max));
     return count <= count_max;
-}
-
-bool is_hex(std::string_view text, std::size_t digits) {
-    return text.size() == digits &&
-           text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 void check_test(JsonReader& reader, std::string const& pointer, TestResult const& test) {

@@ -40,6 +40,10 @@ extern template struct Json<Turn>;
 // UDP, on every address of the responder: what a tenant can reach on the host besides RoCE's port.
 inline constexpr std::uint16_t responder_echo_port = 8472;
 
+// vfmgr-guestd's: on vsock, and by TLS on the host's address in the network of a VF whose guest
+// reaches the host so.
+inline constexpr std::uint16_t guest_plane_port = 8471;
+
 // One VF of this VM: how to find it, how to configure it, and which test run is requested.
 struct GuestAttachment {
     std::string attachment;

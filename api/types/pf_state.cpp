@@ -46,6 +46,7 @@ void fields(F& f, V& vm) {
     f.value("address", vm.address);
     f.value("mac", vm.mac);
     f.value("responder", vm.responder);
+    f.defaulted("guest_plane", vm.guest_plane);
 }
 
 template <class F, Of<RdmaListener> V>

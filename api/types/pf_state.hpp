@@ -42,6 +42,7 @@ struct ClosedVm {
     IpAddress address;
     MacAddress mac;
     IpAddress responder;
+    bool guest_plane = false;  // it also reaches vfmgr-guestd's TCP port there
     bool operator==(ClosedVm const&) const = default;
 };
 

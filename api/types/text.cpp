@@ -112,4 +112,9 @@ Result<void> flush_output() {
     return fail(std::move(out));
 }
 
+bool is_hex(std::string_view text, std::size_t digits) {
+    return text.size() == digits &&
+           text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 }  // namespace vfmgr

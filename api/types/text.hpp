@@ -67,6 +67,9 @@ struct DigitRange {
            });
 }
 
+// Whether `text` is so many digits, letters in lower case.
+[[nodiscard]] bool is_hex(std::string_view text, std::size_t digits);
+
 // Returns "0a:1b:2c". Hand-written: a journal of a thousand VFs has some thousand of these, and fmt
 // takes fourteen times as many instructions for one (callgrind).
 [[nodiscard]] inline std::string colon_hex(std::span<std::uint8_t const> octets) {

@@ -141,7 +141,7 @@ Result<Observed> FakeKernel::Effects::operator()(AddPeer const& step) const {
     if (!contains(*target, step.source)) return refused(what, "RTM_NEWROUTE", EINVAL);
     std::erase_if(target->peers, [&](PeerEntry const& one) { return one.address == step.address; });
     std::erase_if(target->closed, [&](ClosedVm const& one) { return one.address == step.address; });
-    target->closed.push_back({step.address, step.mac, step.source});
+    target->closed.push_back({step.address, step.mac, step.source, step.guest_plane});
     bool const half = extent == Extent::half;  // the route is there, its neighbour not yet
     target->peers.push_back(
         {step.address, half ? std::nullopt : std::optional<MacAddress>(step.mac)});

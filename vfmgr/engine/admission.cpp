@@ -255,7 +255,8 @@ struct Engine::Admitting {
         auto const attachment = state.desired().attachments.find(command.attachment);
         if (attachment == state.desired().attachments.end())
             return fail(no_attachment(command.attachment));
-        if (attachment->second.holder) return fail(no_proof_by_external(attachment->second.vm));
+        if (attachment->second.holder && !is_on_tcp(attachment->second.spec))
+            return fail(no_proof_by_external(attachment->second.vm));
         if (!attachment->second.address)
             return fail(discreetly(
                 {Problem::unsupported,

@@ -26,7 +26,11 @@ void apply(Batch const& batch, DesiredState& desired) {
     if (batch.save_handed_out) desired.handed_out = *batch.save_handed_out;
     for (auto const& attachment : batch.save_attachments)
         desired.attachments[attachment.id] = attachment;
-    for (auto const& id : batch.erase_attachments) desired.attachments.erase(id);
+    for (auto const& keys : batch.save_guest_keys) desired.guest_keys[keys.attachment] = keys;
+    for (auto const& id : batch.erase_attachments) {
+        desired.attachments.erase(id);
+        desired.guest_keys.erase(id);
+    }
     for (auto const& quarantine : batch.save_quarantines)
         desired.quarantine[quarantine.vf] = quarantine;
     for (auto const& vf : batch.erase_quarantines) desired.quarantine.erase(vf);

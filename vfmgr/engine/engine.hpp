@@ -89,6 +89,13 @@ class Engine {
     void save_token_uses(std::map<std::string, TokenUse> uses);
     [[nodiscard]] Query<bool> erase_token(std::string id);  // false: there is none
 
+    // Stores a new token for the guest's enrolment in place of an earlier one. Fails with conflict
+    // unless the attachment is attached and its guest on TCP.
+    [[nodiscard]] Query<GuestKeys> save_enrolment(std::string attachment, GuestSecret token);
+    // Gives the guest that shows this secret a key. Fails as enrolled() does. Blocks.
+    [[nodiscard]] Result<void> enrol(std::string const& attachment, std::string const& shown_sha256,
+                                     GuestSecret const& key);
+
     [[nodiscard]] Snapshot snapshot() const { return control_->snapshot(); }
     [[nodiscard]] Control& control() { return *control_; }
     [[nodiscard]] TrustedNetdevs const& trusted_netdevs() const { return links_.trusted_netdevs(); }

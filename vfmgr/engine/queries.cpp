@@ -201,6 +201,50 @@ Query<std::optional<Token>> Engine::change_token(std::string id,
     });
 }
 
+namespace {
+
+Result<GuestKeys> keys_of_guest(DesiredState const& desired, std::string const& id) {
+    auto const attachment = desired.attachments.find(id);
+    if (attachment == desired.attachments.end()) return fail(no_such_attachment(id));
+    if (!is_on_tcp(attachment->second.spec) ||
+        attachment->second.state != AttachmentState::attached)
+        return fail(Problem::conflict,
+                    fmt::format("attachment {} is {}, its guest plane {}", id,
+                                enum_name(attachment->second.state),
+                                is_on_tcp(attachment->second.spec) ? "tcp" : "vsock"),
+                    "only the guest of an attachment with guest_plane tcp enrols, once it is "
+                    "attached");
+    auto const found = desired.guest_keys.find(id);
+    return found == desired.guest_keys.end() ? GuestKeys{id} : found->second;
+}
+
+Result<GuestKeys> saved(Control::State& state, GuestKeys keys) {
+    Batch batch;
+    batch.save_guest_keys.push_back(keys);
+    VFMGR_CHECK(state.commit(std::move(batch)));
+    return keys;
+}
+
+}  // namespace
+
+Query<GuestKeys> Engine::save_enrolment(std::string attachment, GuestSecret token) {
+    return in_turn(*control_, [attachment, token](Control::State& state) -> Result<GuestKeys> {
+        VFMGR_TRY(auto keys, keys_of_guest(state.desired(), attachment));
+        keys.token = token;
+        return saved(state, std::move(keys));
+    });
+}
+
+Result<void> Engine::enrol(std::string const& attachment, std::string const& shown_sha256,
+                           GuestSecret const& key) {
+    return control_->wait([&](Control::State& state) -> Result<void> {
+        VFMGR_TRY(auto keys, keys_of_guest(state.desired(), attachment));
+        VFMGR_TRY(auto now, enrolled(std::move(keys), shown_sha256, key, control_->clock().now()));
+        VFMGR_CHECK(saved(state, std::move(now)));
+        return {};
+    });
+}
+
 void Engine::save_token_uses(std::map<std::string, TokenUse> uses) {
     control_->post([uses = std::move(uses)](Control::State& state) {
         static_cast<void>(state.store.save_token_uses(uses));

@@ -11,6 +11,7 @@
 #include "vfmgr/engine/tenants.hpp"
 #include "vfmgr/engine/timing.hpp"
 #include "vfmgr/plan/choose.hpp"
+#include "vfmgr/plan/silence.hpp"
 
 namespace vfmgr {
 namespace {
@@ -20,6 +21,16 @@ std::string verdict_sentence(Verification const& verification) {
     return verification.detail.empty()
                ? fmt::format("{}, run {}", verdict, verification.run)
                : fmt::format("{}, run {}: {}", verdict, verification.run, verification.detail);
+}
+
+// A driver may ask its firmware for each, so only those of guests that can fall silent are read.
+std::optional<VfCounters> counters_of(Seams const& seams, Attachment const& attachment) {
+    if (!is_on_tcp(attachment.spec)) return std::nullopt;
+    auto const read = seams.kernel.read_traffic(attachment.vf.pf);
+    if (!read || read->empty()) return std::nullopt;
+    auto const& vfs = read->front().vfs;
+    auto const vf = std::ranges::find(vfs, attachment.vf.index, &VfTraffic::index);
+    return vf == vfs.end() ? std::nullopt : std::optional(vf->counters);
 }
 
 }  // namespace
@@ -63,14 +74,14 @@ Error no_report(Attachment const& attachment, std::uint32_t timeout_seconds) {
             "check in the VM that vf-guest runs and reaches the host: vf-guest status"};
 }
 
-Result<void> Runs::begin_run(std::string const& attachment, std::string const& vm_uuid,
+Result<void> Runs::begin_run(std::string const& attachment, std::string const& guest,
                              PendingRun run) {
     return seams().control.wait([&](Control::State& state) -> Result<void> {
         auto const entry = state.desired().attachments.find(attachment);
-        if (entry == state.desired().attachments.end() || entry->second.vm_uuid != vm_uuid)
+        if (entry == state.desired().attachments.end() || guest_key(entry->second) != guest)
             return fail(Problem::not_found, fmt::format("the VM has no attachment {}", attachment),
                         "vf-guest status shows those of this VM");
-        if (auto const* const tenant = tenant_of(state.desired().tenants, vm_uuid))
+        if (auto const* const tenant = tenant_of(state.desired().tenants, entry->second.vm_uuid))
             VFMGR_CHECK(check_minutes(state, *tenant, seams().clock.now()));
         VFMGR_CHECK(write_verdict(state, attachment));
         start_run(state, attachment, std::move(run));
@@ -170,10 +181,17 @@ Result<void> Runs::prove(Operation& operation, std::vector<Verify> const& reques
     VFMGR_TRY(auto const started, seams().control.wait([&](Control::State& state) {
         return start_runs(state, operation, requests, remote);
     }));
+    std::vector<VfCounted> counted;
+    for (auto const& one : started) counted.push_back({counters_of(seams(), one.attachment), {}});
     for (std::size_t i = 0; i < requests.size(); ++i) {
         auto const& [attachment, run] = started[i];
-        auto const report =
-            await_report(operation.id, attachment, run, requests[i].timeout_seconds);
+        auto report = await_report(operation.id, attachment, run, requests[i].timeout_seconds);
+        if (!report && report.error().problem == Problem::timed_out && is_on_tcp(attachment.spec)) {
+            counted[i].after = counters_of(seams(), attachment);
+            auto const now = seams().control.snapshot();
+            report.error().detail +=
+                ": " + silence_of(attachment, counted[i], *now.host, *now.desired);
+        }
         bool const passed = report && report->verdict == Verdict::pass;
         if (first + i < steps.size())
             steps[first + i].state = passed ? StepState::done : StepState::failed;

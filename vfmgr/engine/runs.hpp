@@ -18,9 +18,9 @@ class Runs : public EnginePart {
   public:
     explicit Runs(Operations& operations) : EnginePart(operations) {}
 
-    // Begins a run that the guest of `vm_uuid` requested. The run is over at its `until`, with or
-    // without a report.
-    [[nodiscard]] Result<void> begin_run(std::string const& attachment, std::string const& vm_uuid,
+    // Begins a run that the guest with this guest_key() requested. The run is over at its `until`,
+    // with or without a report.
+    [[nodiscard]] Result<void> begin_run(std::string const& attachment, std::string const& guest,
                                          PendingRun run);
     // Takes the host's verdict on a reported run. The guest gets it at once; it is stored as soon
     // as possible.

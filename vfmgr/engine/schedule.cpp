@@ -101,7 +101,7 @@ void Runs::begin_scheduled(Control::State& state, Attachment const& attachment) 
         run != state.runs().end() && now < run->second.until)
         return;
     auto hindrance = verification_hindrance(*seams().control.snapshot().host, attachment);
-    if (!hindrance && !schedule_.hooks->guest_waits(attachment.vm_uuid))
+    if (!hindrance && !schedule_.hooks->guest_waits(guest_key(attachment)))
         hindrance =
             Hindrance{fmt::format("vf-guest in VM {} is not waiting for runs", attachment.vm),
                       "start it there: systemctl enable --now vf-guest"};

@@ -24,7 +24,7 @@ struct ScheduledRun {
 // Both are called on the control thread and return at once.
 struct ScheduleHooks {
     // True when vf-guest in that VM waits for work.
-    std::function<bool(std::string const& vm_uuid)> guest_waits;
+    std::function<bool(std::string const& guest)> guest_waits;  // by guest_key()
     // Called once for each end; for a skipped run, once for each reason; for warnings, once for
     // each.
     std::function<void(ScheduledRun const&)> report;

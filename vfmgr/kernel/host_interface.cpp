@@ -178,7 +178,8 @@ Result<Observed> perform_step(LinuxKernelRoots const& roots, AddPeer const& step
                               Deadline deadline) {
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
     VFMGR_TRY(auto const netdev, require_interface(roots, socket, step.interface, deadline));
-    VFMGR_CHECK(filter_vm(netdev, {netdev.name, step.mac, step.address, step.source}, deadline));
+    VFMGR_CHECK(filter_vm(
+        netdev, {netdev.name, step.mac, step.address, step.source, step.guest_plane}, deadline));
     VFMGR_CHECK(replace_neighbour(socket, {netdev.ifindex, step.address, step.mac}, deadline));
     VFMGR_CHECK(add_peer_route(socket, {step.address, netdev.ifindex, step.source}, deadline));
     return Observed{};

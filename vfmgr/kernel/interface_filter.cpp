@@ -30,7 +30,8 @@ constexpr unsigned roce_v2_port = 4791;  // assigned by IANA; the same for rxe a
 // Neighbour solicitations are IPv6's ARP; the inet family does not handle ARP itself. A new
 // connection of an interop client passes only to a socket bound to exactly that address: the
 // responder's, while it is open for such a client. Packets that begin no connection pass: at the
-// end of a handshake nftables finds no full socket yet (nft_socket.c).
+// end of a handshake nftables finds no full socket yet (nft_socket.c). The guest plane's TCP port
+// is open to the VMs that have no vsock device for it, each by its MAC and both addresses.
 //
 // The netdev table filters what a VM sends before the host's network stack reads it. It accepts
 // traffic from the VM's address to the responder's, requests for the responder's MAC, and ARP
@@ -46,11 +47,15 @@ add set inet {table} {v6} {{ type ifname . ipv6_addr; }}
 add set inet {table} {vms} {{ type ifname . ether_addr; }}
 add set inet {table} {peers4} {{ type ifname . ipv4_addr; }}
 add set inet {table} {peers6} {{ type ifname . ipv6_addr; }}
+add set inet {table} {guests4} {{ type ifname . ether_addr . ipv4_addr . ipv4_addr; }}
+add set inet {table} {guests6} {{ type ifname . ether_addr . ipv6_addr . ipv6_addr; }}
 add chain inet {table} responder
 flush chain inet {table} responder
 add rule inet {table} responder udp dport {{ {roce}, {echo} }} accept
 add rule inet {table} responder tcp dport {interop} {begins} accept
 add rule inet {table} responder tcp dport {interop} {goes_on} accept
+add rule inet {table} responder tcp dport {guests} {from4} @{guests4} accept
+add rule inet {table} responder tcp dport {guests} {from6} @{guests6} accept
 add rule inet {table} responder icmp type destination-unreachable accept
 add rule inet {table} responder icmpv6 type {errors} accept
 add rule inet {table} responder icmpv6 type {neighbours} accept
@@ -109,7 +114,10 @@ std::string table_text() {
         arg("v4", nft::addresses4), arg("v6", nft::addresses6), arg("vms", nft::vms),
         arg("peers4", peers4), arg("peers6", peers6), arg("talks4", nft::talks4),
         arg("talks6", nft::talks6), arg("probes4", probes4), arg("asks6", asks6),
-        arg("roce", roce_v2_port), arg("echo", responder_echo_port), arg("interop", perftest_port),
+        arg("guests4", nft::guests4), arg("guests6", nft::guests6), arg("guests", guest_plane_port),
+        arg("from4", "iifname . ether saddr . ip saddr . ip daddr"),
+        arg("from6", "iifname . ether saddr . ip6 saddr . ip6 daddr"), arg("roce", roce_v2_port),
+        arg("echo", responder_echo_port), arg("interop", perftest_port),
         arg("begins", "tcp flags & (syn | ack) == syn socket wildcard 0"),
         arg("goes_on", "tcp flags & syn != syn"),
         arg("probe", "arp operation request arp saddr ip 0.0.0.0"),
@@ -190,12 +198,15 @@ IpAddress solicited_node(IpAddress const& address) {
 }
 
 Elements elements_of(FilteredVm const& vm) {
-    auto const& [interface, mac, address, responder] = vm;
+    auto const& [interface, mac, address, responder, guest_plane] = vm;
     bool const v4 = address.family == IpAddress::Family::v4;
     Elements all{
         element("inet", nft::vms, interface, mac), element("netdev", nft::vms, interface, mac),
         element("inet", v4 ? peers4 : peers6, interface, address),
         element("netdev", v4 ? nft::talks4 : nft::talks6, interface, mac, address, responder)};
+    if (guest_plane)
+        all.push_back(
+            element("inet", v4 ? nft::guests4 : nft::guests6, interface, mac, address, responder));
     if (v4) {
         all.push_back(element("netdev", probes4, interface, mac, address));
         return all;

@@ -133,7 +133,7 @@ HostInterface view_interface(NetworkSnapshot const& network, InterfaceId const& 
     auto const filter = filter_at(network.filter, netdev);
     interface.filtered = filter.addresses;
     for (auto const& vm : filter.vms)
-        interface.closed.push_back({vm.address, vm.mac, vm.responder});
+        interface.closed.push_back({vm.address, vm.mac, vm.responder, vm.guest_plane});
     for (auto const& route : network.routes)
         if (route.protocol == our_route_protocol && route.ifindex == netdev.ifindex &&
             route.prefix.length == route.prefix.address.bits())

@@ -90,13 +90,20 @@ Result<void> read_vms(NlSocket& socket, PacketFilter& filter, Deadline deadline)
                          [&](ByteView key) { sets.inet.push_back(VmSets::text_of(key)); }));
     VFMGR_CHECK(read_set(socket, family_netdev, nft::vms, deadline,
                          [&](ByteView key) { sets.netdev.push_back(VmSets::text_of(key)); }));
+    std::vector<FilteredVm> guests;
+    for (auto const* const set : {nft::guests4, nft::guests6})
+        VFMGR_CHECK(read_set(socket, family_inet, set, deadline, [&](ByteView key) {
+            if (auto vm = parse_vm_key(key)) guests.push_back(std::move(*vm));
+        }));
     for (auto const* const set : {nft::talks4, nft::talks6})
         VFMGR_CHECK(read_set(socket, family_netdev, set, deadline, [&](ByteView key) {
             auto vm = parse_vm_key(key);
             auto const has = [text = VmSets::text_of(key)](std::vector<std::string> const& all) {
                 return std::ranges::find(all, text) != all.end();
             };
-            if (vm && has(sets.inet) && has(sets.netdev)) filter.vms.push_back(std::move(*vm));
+            if (!vm || !has(sets.inet) || !has(sets.netdev)) return;
+            vm->guest_plane = std::ranges::find(guests, *vm) != guests.end();
+            filter.vms.push_back(std::move(*vm));
         }));
     return {};
 }
@@ -170,7 +177,7 @@ std::optional<FilteredVm> parse_vm_key(ByteView key) {
     auto const responder = ip_address_in(addresses.subspan(addresses.size() / 2));
     if (!address || !responder || address->family != responder->family) return std::nullopt;
     return FilteredVm{*ifname, *front_object<MacAddress>(key.subspan(IFNAMSIZ)), *address,
-                      *responder};
+                      *responder, false};
 }
 
 bool is_our_table_awake(ByteView payload) {

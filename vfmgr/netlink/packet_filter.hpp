@@ -19,6 +19,9 @@ inline constexpr char const* vms = "vms";  // elements: ifname . MAC; in either 
 // In netdev. Elements: ifname . MAC . the VM's address . the responder's
 inline constexpr char const* talks4 = "talks4";
 inline constexpr char const* talks6 = "talks6";
+// In inet, of the same elements: those for whom the guest plane's TCP port is open.
+inline constexpr char const* guests4 = "guests4";
+inline constexpr char const* guests6 = "guests6";
 }  // namespace nft
 
 // An address of the host at which an interface reaches only the responder.
@@ -34,6 +37,7 @@ struct FilteredVm {
     MacAddress mac;
     IpAddress address;
     IpAddress responder;
+    bool guest_plane = false;  // its TCP port is open to this VM
     bool operator==(FilteredVm const&) const = default;
 };
 

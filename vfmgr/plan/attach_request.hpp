@@ -32,6 +32,9 @@ struct AttachRequest {
 // Whether the verification that the request names can be made.
 [[nodiscard]] Result<void> check_verification(AttachRequest const& ask,
                                               Attachment const& attachment);
+// Refuses a guest on TCP that the host could not tell from others, and holds the VF to its MAC.
+[[nodiscard]] Result<void> fit_to_guest_plane(AttachRequest const& ask, VfState const& vf,
+                                              VfSpec& settings, Plan& plan);
 // True when the host knows the VM's packets by its MAC alone, so that the MAC must stay.
 [[nodiscard]] bool is_closed_by_mac(AttachRequest const& ask);
 // Gives settings what the network decides: its VLAN, and a spoof check where the host is closed by

@@ -9,6 +9,7 @@
 
 #include "api/types/attachment.hpp"
 #include "api/types/firmware.hpp"
+#include "api/types/guest_keys.hpp"
 #include "api/types/identities.hpp"
 #include "api/types/json_fwd.hpp"
 #include "api/types/network.hpp"
@@ -94,6 +95,7 @@ struct DesiredState {
     // Identities of the PFs about which this state holds anything: an address is not an identity.
     std::map<PciAddress, PfIdentity> identities{};
     Tenants tenants{};
+    std::map<std::string, GuestKeys> guest_keys{};  // by attachment
     bool operator==(DesiredState const&) const = default;
 };
 

@@ -88,8 +88,9 @@ Error no_proof_by_external(std::string const& holder) {
              "{} is no VM of libvirt, so this host knows no vsock device by which its guest "
              "could prove RDMA",
              holder),
-         "attach without verification: verify none, no verify_every_seconds; and test in the guest "
-         "against another host's responder: vf-guest verify --responder"});
+         "attach with guest_plane tcp; or without verification: verify none, no "
+         "verify_every_seconds; and test in the guest against another host's responder: vf-guest "
+         "verify --responder"});
 }
 
 AttachExternal attach_external(Attachment const& attachment) {

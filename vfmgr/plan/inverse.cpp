@@ -17,6 +17,14 @@ struct Inverter {
         return find_interface(before, id);
     }
 
+    // Whether the VM behind this peer reaches the guest plane's TCP port.
+    [[nodiscard]] bool plane(auto const& peer) const {
+        auto const* const on = interface(peer.interface);
+        if (!on) return false;
+        auto const vm = std::ranges::find(on->closed, peer.address, &ClosedVm::address);
+        return vm != on->closed.end() && vm->guest_plane;
+    }
+
     Steps operator()(SetNumVfs const& step) const {
         auto const* pf = find_pf(before, step.pf);
         if (!pf || pf->info.num_vfs == step.count) return {};
@@ -92,8 +100,8 @@ struct Inverter {
     Steps operator()(AddPeer const& step) const {
         auto const* was = peer(step.interface, step.address);
         if (!was) return {RemovePeer{step.interface, step.address}};
-        if (!was->mac || *was->mac == step.mac) return {};
-        return {AddPeer{step.interface, step.address, *was->mac, step.source}};
+        if (!was->mac || (*was->mac == step.mac && plane(step) == step.guest_plane)) return {};
+        return {AddPeer{step.interface, step.address, *was->mac, step.source, plane(step)}};
     }
     Steps operator()(RemovePeer const& step) const {
         auto const* was = peer(step.interface, step.address);
@@ -101,7 +109,7 @@ struct Inverter {
         if (!was || !was->mac || on->addresses.empty()) return {};
         auto const closed = std::ranges::find(on->closed, step.address, &ClosedVm::address);
         auto const& source = closed == on->closed.end() ? on->addresses.front() : closed->responder;
-        return {AddPeer{step.interface, step.address, *was->mac, source}};
+        return {AddPeer{step.interface, step.address, *was->mac, source, plane(step)}};
     }
     Steps operator()(AddRdmaLink const& step) const {
         auto const* pf = find_pf(before, step.pf);

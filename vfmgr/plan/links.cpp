@@ -33,7 +33,7 @@ bool lost_its_filter(HostInterface const& interface, PfBase const& base, IpAddre
 }
 
 bool is_open_to(HostInterface const& interface, IpAddress const& address, DesiredPeer const& peer) {
-    return !contains(interface.closed, ClosedVm{address, peer.mac, peer.source});
+    return !contains(interface.closed, ClosedVm{address, peer.mac, peer.source, peer.guest_plane});
 }
 
 // A tagged interface that does not exist yet starts empty.
@@ -50,7 +50,7 @@ void interface_up(std::vector<Step>& steps, HostInterface const* interface, Inte
     for (auto const& [address, peer] : needed.peers)
         if (!interface || !has_peer(*interface, address, peer) ||
             is_open_to(*interface, address, peer))
-            steps.push_back(AddPeer{id, address, peer.mac, peer.source});
+            steps.push_back(AddPeer{id, address, peer.mac, peer.source, peer.guest_plane});
 }
 
 bool has_rate(VfSpec const& settings) {
@@ -147,7 +147,8 @@ DesiredLinks desired_links(PciAddress const& address, Networks const& networks, 
         if (!contains(interface.addresses, host_address))
             interface.addresses.push_back(host_address);
         if (attachment.address && attachment.settings.mac)
-            interface.peers[*attachment.address] = {*attachment.settings.mac, host_address};
+            interface.peers[*attachment.address] = {*attachment.settings.mac, host_address,
+                                                    is_on_tcp(attachment.spec)};
     }
     needed.interfaces[untagged].mtu = needed.mtu;
     return needed;
@@ -241,7 +242,7 @@ std::vector<Step> links_closed(PfState const& pf, DesiredLinks const& needed, Pf
         for (auto const& [address, peer] : closed.peers)
             if (is_open_to(*interface, address, peer) &&
                 contains(interface->addresses, peer.source))
-                steps.push_back(AddPeer{id, address, peer.mac, peer.source});
+                steps.push_back(AddPeer{id, address, peer.mac, peer.source, peer.guest_plane});
     }
     return steps;
 }

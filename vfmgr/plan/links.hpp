@@ -15,6 +15,7 @@ namespace vfmgr {
 struct DesiredPeer {
     MacAddress mac;
     IpAddress source;
+    bool guest_plane = false;
 };
 
 struct DesiredInterface {

@@ -91,23 +91,59 @@ Result<void> place(AttachRequest const& ask, Attachment& attachment, Plan& plan)
     return check_guest_address(ask, attachment);
 }
 
+Result<void> fit_to_guest_plane(AttachRequest const& ask, VfState const& vf, VfSpec& settings,
+                                Plan& plan) {
+    if (!is_on_tcp(ask.spec)) return {};
+    if (!ask.network)
+        return fail(discreetly(
+            {Problem::conflict,
+             fmt::format("guest_plane tcp is served at the host's address in a network, and VM {} "
+                         "gets the VF without one",
+                         ask.vm.name),
+             "attach with a network that has the host's address on this PF"}));
+    if (ask.pf.info.link_layer == LinkLayer::infiniband)
+        return fail(Problem::unsupported,
+                    fmt::format("{} is an InfiniBand PF, and guest_plane tcp knows a guest by its "
+                                "VF's MAC",
+                                display_name(ask.pf.info)),
+                    "leave guest_plane out: the guest then reports by its vsock device");
+    auto const& may_fail = ask.spec.best_effort;
+    bool const unchecked =
+        settings.spoofchk == false || std::ranges::find(may_fail, "spoofchk") != may_fail.end();
+    if (unchecked || settings.trust == true)
+        return fail(discreetly(
+            {Problem::conflict,
+             fmt::format("guest_plane tcp knows VM {} by its VF's MAC; with {} it could send from "
+                         "others",
+                         ask.vm.name, unchecked ? "a spoof check that may be off" : "trust on"),
+             "leave spoofchk and trust out, or use guest_plane vsock"}));
+    if (settings.spoofchk != true)
+        plan.notes.push_back("the VF's spoof check is on: guest_plane tcp knows the guest by MAC");
+    settings.spoofchk = true;
+    if (vf.settings.trust == true) settings.trust = false;
+    return {};
+}
+
 Result<void> check_verification(AttachRequest const& ask, Attachment const& attachment) {
     if (ask.spec.verify.value_or(VerifyMode::none) == VerifyMode::none &&
         ask.spec.verify_every_seconds == 0)
         return {};
-    if (ask.spec.holder) return fail(no_proof_by_external(ask.vm.name));
+    bool const tcp = is_on_tcp(ask.spec);
+    if (ask.spec.holder && !tcp) return fail(no_proof_by_external(ask.vm.name));
     if (auto never = verification_hindrance(ask.pf.info))
         return fail(Problem::unsupported, std::move(never->detail), std::move(never->remedy));
     bool const adds_vsock = ask.spec.add_vsock.value_or(false);
-    if (!ask.vm.has_vsock && !adds_vsock)
+    if (!tcp && !ask.vm.has_vsock && !adds_vsock)
         return fail(discreetly(
             {Problem::unsupported,
              fmt::format("VM {} has no vsock device, which it needs to report", ask.vm.name),
-             "attach with add_vsock; or add <vsock model='virtio'><cid auto='yes'/></vsock> to its "
+             "attach with add_vsock or guest_plane tcp; or add <vsock model='virtio'><cid "
+             "auto='yes'/></vsock> to its "
              "XML, shut it down and start it again; or attach without verification (verify none, "
              "no verify_every_seconds)"}));
-    if (ask.spec.verify == VerifyMode::required &&
-        !(attachment.live && (ask.vm.vsock_cid || adds_vsock)))
+    // Whether a VM without libvirt runs is not known; one that does not is found by the deadline.
+    if (ask.spec.verify == VerifyMode::required && !ask.spec.holder &&
+        !(attachment.live && (tcp || ask.vm.vsock_cid || adds_vsock)))
         return fail(discreetly(
             {Problem::unsupported,
              fmt::format("VM {} {}, so nothing can be verified in it now", ask.vm.name,

@@ -156,6 +156,7 @@ bool is_closed_by_mac(AttachRequest const& ask) {
 
 Result<void> fit_to_network(AttachRequest const& ask, VfState const& vf, VfSpec& settings,
                             Plan& plan) {
+    VFMGR_CHECK(fit_to_guest_plane(ask, vf, settings, plan));
     if (!ask.network) return {};
     auto const requested = ask.network->vlan.value_or(0);
     if (settings.vlan && settings.vlan->id != requested)

@@ -47,6 +47,7 @@ std::optional<Hindrance> verification_hindrance(HostView const& host,
                                                 Attachment const& attachment) {
     auto const* const pf = find_pf(host, attachment.vf.pf);
     if (auto never = pf ? verification_hindrance(pf->info) : std::nullopt) return never;
+    if (attachment.holder) return std::nullopt;  // its guest waits for runs, or does not
     auto const found = host.hypervisor.vms.find(attachment.vm_uuid);
     if (found == host.hypervisor.vms.end())
         return Hindrance{fmt::format("libvirt no longer knows VM {}", attachment.vm),

@@ -94,8 +94,9 @@ struct Sentence {
                            to_string(step.interface));
     }
     std::string operator()(AddPeer const& step) const {
-        return fmt::format("route {} over {} to {} only", to_string(step.address),
-                           to_string(step.interface), to_string(step.mac));
+        return fmt::format("route {} over {} to {} only{}", to_string(step.address),
+                           to_string(step.interface), to_string(step.mac),
+                           step.guest_plane ? ", and open the guest plane's TCP port to it" : "");
     }
     std::string operator()(RemovePeer const& step) const {
         return fmt::format("remove the route to {} over {}", to_string(step.address),

@@ -111,6 +111,7 @@ void fields(F& f, V& step) {
     f.value("address", step.address);
     f.value("mac", step.mac);
     f.value("source", step.source);
+    f.defaulted("guest_plane", step.guest_plane);
 }
 
 template <class F, OneOf<AddRdmaLink, RemoveRdmaLink> V>

@@ -113,7 +113,8 @@ struct AddPeer {
     InterfaceId interface;
     IpAddress address;
     MacAddress mac;
-    IpAddress source;  // the host's address on the interface
+    IpAddress source;          // the host's address on the interface
+    bool guest_plane = false;  // opens guest_plane_port there for exactly this MAC and address
     bool operator==(AddPeer const&) const = default;
 };
 struct RemovePeer {

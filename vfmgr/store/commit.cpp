@@ -81,8 +81,13 @@ void save_desired(SQLite::Database& db, Batch const& batch) {
     for (auto const& attachment : batch.save_attachments)
         execute(db, "INSERT OR REPLACE INTO attachments VALUES (?, ?)", attachment.id,
                 document_of(attachment));
+    for (auto const& keys : batch.save_guest_keys)
+        execute(db, "INSERT OR REPLACE INTO guest_keys VALUES (?, ?)", keys.attachment,
+                document_of(keys));
     for (auto const& id : batch.erase_attachments)
-        execute(db, "DELETE FROM attachments WHERE id = ?", id);
+        for (auto const* const sql : {"DELETE FROM attachments WHERE id = ?",
+                                      "DELETE FROM guest_keys WHERE attachment = ?"})
+            execute(db, sql, id);
     for (auto const& quarantine : batch.save_quarantines)
         execute(db, "INSERT OR REPLACE INTO quarantine VALUES (?, ?, ?)",
                 to_string(quarantine.vf.pf), int{quarantine.vf.index}, document_of(quarantine));
@@ -276,6 +281,8 @@ Result<DesiredState> Store::load() {
         for (auto& [id, each] : identities) state.handed_out = std::move(each);
         VFMGR_CHECK(load_by_name(store, db, "attachment", "SELECT id, document FROM attachments",
                                  state.attachments));
+        VFMGR_CHECK(load_by_name(store, db, "keys of attachment",
+                                 "SELECT attachment, document FROM guest_keys", state.guest_keys));
         VFMGR_CHECK(load_quarantine(store, db, state));
         VFMGR_CHECK(load_by_address(store, db, "card", "SELECT card, document FROM firmware_tries",
                                     state.firmware_tries));

@@ -237,10 +237,15 @@ CREATE INDEX run_times_by_vm ON run_times (vm, ended_ms);
 // broker, which remembers who had each VF last, must not open this store.
 constexpr char const* version_17 = "";
 
+// What guests on TCP show of themselves.
+constexpr char const* version_18 = R"sql(
+CREATE TABLE guest_keys (attachment TEXT PRIMARY KEY, document TEXT NOT NULL) STRICT;
+)sql";
+
 constexpr std::array migrations{version_1,  version_2,  version_3,  version_4,  version_5,
                                 version_6,  version_7,  version_8,  version_9,  version_10,
                                 version_11, version_12, version_13, version_14, version_15,
-                                version_16, version_17};
+                                version_16, version_17, version_18};
 constexpr int newest = static_cast<int>(migrations.size());
 constexpr int application_id = 0x76666d67;  // "vfmg"
 

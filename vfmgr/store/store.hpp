@@ -57,7 +57,8 @@ struct Batch {
     std::vector<std::string> erase_reservations;  // names
     std::optional<DesiredIdentities> save_handed_out;
     std::vector<Attachment> save_attachments;
-    std::vector<std::string> erase_attachments;
+    std::vector<std::string> erase_attachments;  // with their guests' keys
+    std::vector<GuestKeys> save_guest_keys;
     std::vector<Quarantine> save_quarantines;
     std::vector<VfId> erase_quarantines;
     std::vector<std::pair<PciAddress, FirmwareTries>> save_firmware_tries;

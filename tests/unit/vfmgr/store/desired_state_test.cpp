@@ -12,11 +12,16 @@ using test::quarantine;
 
 class DesiredStateTest : public test::StoreTest {};
 
+GuestKeys keys_of(std::string const& attachment) {
+    return {attachment, GuestSecret{"t", test::at(5)}, {GuestSecret{"k", test::at(6)}}};
+}
+
 // One of everything that a batch can hold.
 Batch everything() {
     Batch batch;
     batch.save_pfs = {{pf, desired_pf()}, {{0, 2, 0, 0}, DesiredPf{}}};
     batch.save_attachments = {attachment(1), attachment(2)};
+    batch.save_guest_keys = {keys_of("00000001"), keys_of("00000002")};
     batch.save_quarantines = {quarantine(3), quarantine(4)};
     batch.save_firmware_tries = {{pf, test::firmware_tries()}, {{0, 2, 0, 0}, {}}};
     for (auto const& [name, link] : test::rdma_links()) batch.save_rdma_links.push_back(link);
@@ -31,6 +36,7 @@ DesiredState expected() {
     DesiredState state;
     state.pfs = {{pf, desired_pf()}, {{0, 2, 0, 0}, DesiredPf{}}};
     state.attachments = {{"00000001", attachment(1)}, {"00000002", attachment(2)}};
+    state.guest_keys = {{"00000001", keys_of("00000001")}, {"00000002", keys_of("00000002")}};
     state.quarantine = {{{pf, 3}, quarantine(3)}, {{pf, 4}, quarantine(4)}};
     state.firmware_tries = {{pf, test::firmware_tries()}, {{0, 2, 0, 0}, {}}};
     state.rdma_links = test::rdma_links();
@@ -88,6 +94,7 @@ TEST_F(DesiredStateTest, IsReplacedAndErasedByItsKeys) {
     auto changed = expected();
     changed.pfs = {{pf, desired_pf(2)}};
     changed.attachments.erase("00000001");
+    changed.guest_keys.erase("00000001");
     changed.attachments["00000002"].state = AttachmentState::detaching;
     changed.quarantine.erase({pf, 3});
     changed.firmware_tries.erase({0, 2, 0, 0});

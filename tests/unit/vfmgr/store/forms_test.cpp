@@ -31,7 +31,7 @@ TEST_F(FormsTest, EachIsKept) {
     static_cast<void>(open());
     for (int each = 1; each <= form(); ++each)
         EXPECT_TRUE(exists(forms / fmt::format("form-{}.sql", each))) << each;
-    EXPECT_EQ(form(), 17) << "say so in INSTANTIATE_TEST_SUITE_P";
+    EXPECT_EQ(form(), 18) << "say so in INSTANTIATE_TEST_SUITE_P";
 }
 
 TEST_P(FormsTest, LosesNoSpec) {
@@ -56,6 +56,12 @@ TEST_P(FormsTest, LosesNoSpec) {
     EXPECT_EQ(state.attachments.size(), 2U);
     EXPECT_EQ(state.attachments.at("00000001"), test::attachment(1));
     EXPECT_EQ(state.attachments.at("00000002"), leaving);
+    EXPECT_EQ(state.guest_keys.contains("00000001"), GetParam() >= 18);
+    if (GetParam() >= 18) {
+        GuestKeys const& keys = state.guest_keys.at("00000001");
+        EXPECT_EQ(keys.token->sha256, "t1");
+        EXPECT_EQ(keys.keys.at(0), (GuestSecret{"k1", test::at(1772452800000)}));
+    }
     std::map<PciAddress, FirmwareTries> tries;
     if (GetParam() >= 5) tries[test::pf] = test::firmware_tries();
     EXPECT_EQ(state.firmware_tries, tries);
@@ -222,12 +228,13 @@ TEST_F(FormsTest, KeepsEarlierAudits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Form, FormsTest,
-                         testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
-                                         17));
+                         testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17,
+                                         18));
 
 class LaterFormsTest : public FormsTest {};
 INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest,
-                         testing::Values(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17));
+                         testing::Values(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17,
+                                         18));
 
 TEST_P(LaterFormsTest, KeepTokensAndHistory) {
     restore(GetParam());
