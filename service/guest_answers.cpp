@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/guest_answers.hpp"
 
+#include <fmt/format.h>
+
+#include "api/os/random.hpp"
+#include "service/auth/authenticate.hpp"
 #include "service/guest/access.hpp"
 #include "service/guest/identity.hpp"
 #include "service/log.hpp"
@@ -12,6 +16,26 @@ namespace {
 
 // For a run that a guest started and may never report.
 constexpr std::chrono::minutes guest_run_time_max{10};
+
+// A guest renews its key in the second half of this time.
+constexpr std::chrono::hours guest_key_time{24 * 30};
+
+Result<void> confirm_attached(Snapshot const& now, std::string const& id) {
+    auto const found = now.desired->attachments.find(id);
+    if (found != now.desired->attachments.end() && is_on_tcp(found->second.spec) &&
+        found->second.state == AttachmentState::attached)
+        return {};
+    return fail(Problem::not_found, fmt::format("attachment {} has ended", id),
+                "ask the host's admin to attach the VF again");
+}
+
+// The UUID of the VM that a guest is in; empty: libvirt does not know it.
+std::string vm_of_guest(Snapshot const& now, std::string const& guest) {
+    auto const id = attachment_of_guest(guest);
+    auto const found = now.desired->attachments.find(id);
+    if (id.empty() || found == now.desired->attachments.end()) return guest;
+    return found->second.vm_uuid;
+}
 
 // Reports each change once.
 auto reporter() {
@@ -38,12 +62,14 @@ guestd::FrontHooks guest_answers(Answering const& answering) {
         return identify_vm({host->hypervisor, answering.bell.vms_rung_at()}, answering.hypervisor,
                            cid);
     };
-    hooks.confirm = [answering](VmIdentity const& vm, std::uint32_t cid) {
+    hooks.confirm = [answering](VmIdentity const& vm, std::uint32_t cid) -> Result<void> {
+        auto const id = attachment_of_guest(vm.uuid);
+        if (!id.empty()) return confirm_attached(answering.engine.snapshot(), id);
         return confirm_vm(answering.hypervisor, vm, cid);
     };
     hooks.topology = [answering](VmIdentity const& vm) -> Result<HostTopology> {
         auto const host = answering.engine.snapshot().host;
-        auto const* const info = find_vm(*host, vm.uuid);
+        auto const* const info = find_vm(*host, vm_of_guest(answering.engine.snapshot(), vm.uuid));
         if (!info) return HostTopology{};
         std::vector<PciAddress> functions;
         for (auto const& hostdev : info->live) functions.push_back(hostdev.pci);
@@ -55,6 +81,12 @@ guestd::FrontHooks guest_answers(Answering const& answering) {
         return answering.engine.runs().begin_run(
             ticket.attachment, vm.uuid,
             {ticket.run, ticket.nonce, now, now + guest_run_time_max, ticket.profile, {}});
+    };
+    hooks.enrol = [answering](VmIdentity const& vm, std::string const& secret) -> Result<GuestKey> {
+        GuestKey const made{random_hex(32), answering.clock.now() + guest_key_time};
+        VFMGR_CHECK(answering.engine.enrol(attachment_of_guest(vm.uuid), token_sha256(secret),
+                                           {token_sha256(made.key), made.expires_at}));
+        return made;
     };
     hooks.verdict = [answering](Verification& verification) {
         explain_failure(answering.engine.snapshot(), verification);

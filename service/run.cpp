@@ -66,8 +66,9 @@ std::vector<Route> all_routes(Answerers const& answerers, Clock& clock) {
          {root_routes(), document_routes(), host_routes(checks, traffic), pf_routes(engine),
           firmware_routes(engine, firmware), network_routes(), pool_routes(), tenant_routes(),
           desired_routes(), vm_routes(), rdma_link_routes(engine), attachment_routes(engine),
-          interop_routes(guests), operation_routes(engine), event_routes(events),
-          audit_routes(engine), metrics_routes(measured)})
+          interop_routes(guests), enrolment_routes({engine, guests, clock}),
+          operation_routes(engine), event_routes(events), audit_routes(engine),
+          metrics_routes(measured)})
         all.insert(all.end(), routes.begin(), routes.end());
     for (auto& route : token_routes({engine, clock, token_uses, nouns_of(all)}))
         all.push_back(std::move(route));
@@ -132,9 +133,7 @@ ResolvedAccess access_at_start(Config const& config) {
 
 ScheduleHooks schedule_hooks(guestd::Link const& guests) {
     ScheduleHooks hooks;
-    hooks.guest_waits = [&guests](std::string const& vm_uuid) {
-        return guests.guest_waits(vm_uuid);
-    };
+    hooks.guest_waits = [&guests](std::string const& guest) { return guests.guest_waits(guest); };
     hooks.report = [](ScheduledRun const& run) {
         using End = ScheduledRun::End;
         bool const bad = run.end == End::failed || run.end == End::warned;

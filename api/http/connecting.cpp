@@ -170,6 +170,15 @@ std::optional<Resolved> resolve_until(TlsTarget const& target, Deadline deadline
     return future.get();
 }
 
+// A machine with several NICs in one network reaches each of its peers from the right one.
+Result<void> bind_locally(int fd, TlsTarget const& target) {
+    auto const from = IpAddress::parse(target.local_address);
+    if (target.local_address.empty() || !from) return {};
+    auto const address = SocketAddress::of(*from, 0);
+    if (::bind(fd, address.get(), address.length) == 0) return {};
+    return unreachable(target, "bind " + target.local_address, errno);
+}
+
 Result<FileDescriptor> connect_tls(TlsTarget const& target, Deadline deadline) {
     auto const resolved = resolve_until(target, deadline);
     if (!resolved) return too_late(target);
@@ -188,6 +197,10 @@ Result<FileDescriptor> connect_tls(TlsTarget const& target, Deadline deadline) {
         // The request must not wait for the ACK of the handshake's last message.
         int const one = 1;
         (void)::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+        if (auto const bound = bind_locally(fd.get(), target); !bound) {
+            last = fail(bound.error());
+            continue;
+        }
         last = connect_stream(std::move(fd), address, target, deadline);
         if (last) return last;
     }

@@ -141,6 +141,11 @@ struct TlsListen {
     std::string client_ca_file{};
     // PEM: a current revocation list of each CA in a certificate's chain. Empty: none is checked.
     std::string client_crl_file{};
+    // Takes only what comes over this netdev, and listens even before it has the address. Empty:
+    // any.
+    std::string interface{};
+    int ifindex = 0;  // of it: a netdev made anew needs another listener
+    bool operator==(TlsListen const&) const = default;
 };
 // privileged: source ports below 1024, which only root in the VM can bind. The guest plane requires
 // them.
@@ -163,6 +168,8 @@ class Server {
     Server& operator=(Server const&) = delete;
     // Adds a listener. Its requests go to `handler` on the io thread, which must not block.
     [[nodiscard]] Result<void> listen(Listen const& where, Handler handler);
+    // Ends a listener and its connections.
+    void unlisten(TlsListen const& where);
     // Calls `report` on the io thread for each connection turned away. Set it before start().
     void on_turned_away(std::function<void(Peer const&, Error const&)> report);
     void start();
@@ -193,8 +200,9 @@ struct UnixTarget {
 struct TlsTarget {
     std::string host{};
     std::uint16_t port = 8470;
-    std::string ca_file{};      // PEM; or
-    std::string fingerprint{};  // SHA-256 of the certificate, hex
+    std::string ca_file{};        // PEM; or
+    std::string fingerprint{};    // SHA-256 of the certificate, hex
+    std::string local_address{};  // to connect from; empty: the kernel's choice
     // PEM: what this client shows of itself; both or neither.
     std::string certificate_file{};
     std::string key_file{};

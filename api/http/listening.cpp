@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -156,6 +157,18 @@ Result<ListeningSocket> listen_at(InheritedListen const& where) {
     return ListeningSocket{FileDescriptor(where.fd), {}};
 }
 
+// Linux takes packets for any of its addresses on every interface.
+Result<void> keep_to_interface(int fd, TlsListen const& where) {
+    int const one = 1;
+    auto const size = static_cast<socklen_t>(where.interface.size());
+    bool const kept =
+        ::setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, where.interface.c_str(), size) == 0 &&
+        ::setsockopt(fd, SOL_IP, IP_FREEBIND, &one, sizeof one) == 0;
+    if (kept) return {};
+    return refused_by("setsockopt", errno, fmt::format("can't listen on {}", where.interface),
+                      "check that the interface exists: ip link");
+}
+
 Result<ListeningSocket> listen_at(TlsListen const& where) {
     auto const ip = IpAddress::parse(where.address);
     if (!ip)
@@ -168,6 +181,7 @@ Result<ListeningSocket> listen_at(TlsListen const& where) {
     int const one = 1;
     (void)::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     auto const name = fmt::format("{} port {}", where.address, where.port);
+    if (!where.interface.empty()) VFMGR_CHECK(keep_to_interface(fd.get(), where));
     if (::bind(fd.get(), address.get(), address.length) != 0)
         return refused_by("bind", errno, fmt::format("can't listen on {}", name),
                           "choose an address of this host and a free port");

@@ -40,7 +40,9 @@ struct Server::Impl {
         [this](std::function<void()> task) { asio::post(io, std::move(task)); });
     std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work{
         io.get_executor()};
-    std::vector<std::unique_ptr<Listener>> listeners;  // io thread only
+    std::vector<std::unique_ptr<Listener>> listeners;       // io thread only
+    std::vector<std::pair<TlsListen, Listener*>> with_tls;  // io thread only
+    std::vector<Listener*> ended;                           // by unlisten(); io thread only
     std::thread thread;
     TurnedAway turned_away;                       // set before start()
     std::shared_ptr<std::promise<void>> emptied;  // set by finish(); io thread only
@@ -48,6 +50,15 @@ struct Server::Impl {
     void check_empty() {
         bool const empty = std::ranges::all_of(listeners, &Listener::empty);
         if (empty && emptied) std::exchange(emptied, nullptr)->set_value();
+        if (!ended.empty()) asio::post(io, [this] { forget_ended(); });
+    }
+    // Not while one of them still is on the stack.
+    void forget_ended() {
+        for (auto* const listener : std::exchange(ended, {}))
+            if (!listener->empty())
+                ended.push_back(listener);
+            else
+                std::erase_if(listeners, [&](auto const& one) { return one.get() == listener; });
     }
 };
 
@@ -68,11 +79,25 @@ Result<void> Server::listen(Listen const& where, Handler handler) {
         impl_->io, impl_->mailbox, impl_->limits, std::move(socket), source_of(where),
         std::move(tls), std::move(handler), impl_->turned_away,
         [impl = impl_.get()] { impl->check_empty(); }, impl_->on_bug));
-    impl_->mailbox->post([this, listener] {
+    impl_->mailbox->post([this, listener, where] {
+        if (auto const* const secure = std::get_if<TlsListen>(&where))
+            impl_->with_tls.emplace_back(*secure, listener->get());
         impl_->listeners.push_back(std::move(*listener));
         impl_->listeners.back()->accept_next();
     });
     return {};
+}
+
+void Server::unlisten(TlsListen const& where) {
+    impl_->mailbox->post([this, where] {
+        auto const found =
+            std::ranges::find(impl_->with_tls, where, &std::pair<TlsListen, Listener*>::first);
+        if (found == impl_->with_tls.end()) return;
+        impl_->ended.push_back(found->second);
+        found->second->close();
+        impl_->with_tls.erase(found);
+        asio::post(impl_->io, [impl = impl_.get()] { impl->forget_ended(); });
+    });
 }
 
 void Server::on_turned_away(std::function<void(Peer const&, Error const&)> report) {

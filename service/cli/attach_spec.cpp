@@ -110,6 +110,8 @@ Result<AttachmentSpec> attachment_spec(AttachArguments const& arguments, Attache
     VFMGR_CHECK(read(arguments.guest_address, PciAddress::parse, spec.guest_address));
     if (arguments.add_ports) spec.add_ports = true;
     if (arguments.add_vsock) spec.add_vsock = true;
+    VFMGR_CHECK(
+        read(arguments.guest_plane, choice<GuestTransport>("--guest-plane"), spec.guest_plane));
     if (arguments.verify) spec.verify = VerifyMode::required;
     if (arguments.verify_timeout_seconds)
         spec.verify_timeout_seconds = *arguments.verify_timeout_seconds;

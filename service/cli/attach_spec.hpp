@@ -40,6 +40,7 @@ struct AttachArguments {
     std::string guest_address;
     bool add_ports = false;
     bool add_vsock = false;
+    std::string guest_plane;
     std::optional<std::uint32_t> count;  // of VFs, all of one request
     std::string near;
     bool verify = false;

@@ -13,6 +13,7 @@
 #include "service/cli/certificate.hpp"
 #include "service/cli/choice.hpp"
 #include "service/cli/connection.hpp"
+#include "service/cli/enrolment.hpp"
 #include "service/cli/progress.hpp"
 #include "service/cli/resolve.hpp"
 #include "service/cli/setting_options.hpp"
@@ -378,6 +379,7 @@ void add_attachment_commands(CLI::App& app, Session& session) {
     add_named(*attachment, session, "certificate",
               "show how its VF was detached: what was reset, by whom and when", attachment_or_vm,
               certificate);
+    add_enrolment(*attachment, session);
     add_named(*attachment, session, "verifications", "list the runs of the RDMA tests over it",
               attachment_or_vm, verifications);
 }

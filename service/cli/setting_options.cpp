@@ -44,6 +44,10 @@ void add_placing(CLI::App& command, AttachArguments& arguments) {
                      "without a free PCIe port, attach for the VM's next start");
     command.add_flag("--add-vsock", arguments.add_vsock,
                      "give a VM without a vsock device one, to report over");
+    command
+        .add_option("--guest-plane", arguments.guest_plane,
+                    "how the guest reports: vsock (the default), or tcp over the VF itself")
+        ->check(one_of<GuestTransport>());
 }
 
 void add_best_effort(CLI::App& command, AttachArguments& arguments) {

@@ -53,7 +53,7 @@ verify::SessionPermit permit(Snapshot const& now, Attachment const& attachment,
     permit.path = TestPath::internal_switch;
     permit.profile = run.profile;
     permit.vf_tx_rate_mbps = attachment.settings.max_tx_rate_mbps.value_or(0);
-    permit.vm = attachment.vm_uuid;
+    permit.vm = guest_key(attachment);
     if (interface) permit.host_netdev = interface->ifname;
     return permit;
 }
@@ -99,15 +99,39 @@ void add_attachment(GuestAccess& access, Snapshot const& now, Attachment const& 
     access.attachments.push_back(std::move(configured));
 }
 
+// Its life is the attachment's: it is the same guest after a reboot of its VM.
+std::optional<GuestVm> guest_on_tcp(Snapshot const& now, Attachment const& attachment) {
+    auto const carried = network_of(now.desired->networks, attachment);
+    if (!is_on_tcp(attachment.spec) || attachment.state != AttachmentState::attached || !carried ||
+        !attachment.address || !attachment.settings.mac)
+        return std::nullopt;
+    auto const* const interface =
+        find_interface(*now.host, InterfaceId{attachment.vf.pf, carried->network->vlan});
+    if (!interface) return std::nullopt;
+    TcpGuest tcp{interface->ifname, carried->host_address, *attachment.address};
+    if (auto const keys = now.desired->guest_keys.find(attachment.id);
+        keys != now.desired->guest_keys.end())
+        tcp.keys = keys->second.keys;
+    return GuestVm{{guest_key(attachment), attachment.vm, 0}, 0, std::move(tcp)};
+}
+
 }  // namespace
+
+Enrolment enrolment_of(Attachment const& attachment, CarriedNetwork const& carried) {
+    Enrolment enrolment;
+    enrolment.attachment = for_guest(attachment, carried);
+    return enrolment;
+}
 
 std::map<std::string, GuestVm> guest_vms(Snapshot const& now) {
     std::map<std::string, GuestVm> vms;
     for (auto const& [uuid, vm] : now.host->hypervisor.vms)
-        if (vm.vsock_cid && vm.start_id)
-            vms[uuid] = {{uuid, vm.name, *vm.start_id}, *vm.vsock_cid, {}};
+        if (vm.vsock_cid && vm.start_id) vms[uuid] = {{uuid, vm.name, *vm.start_id}, *vm.vsock_cid};
     for (auto const& [id, attachment] : now.desired->attachments)
-        if (auto const vm = vms.find(attachment.vm_uuid); vm != vms.end())
+        if (auto guest = guest_on_tcp(now, attachment))
+            vms.insert_or_assign(guest->vm.uuid, std::move(*guest));
+    for (auto const& [id, attachment] : now.desired->attachments)
+        if (auto const vm = vms.find(guest_key(attachment)); vm != vms.end())
             add_attachment(vm->second.access, now, attachment);
     return vms;
 }

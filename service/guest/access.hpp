@@ -12,6 +12,10 @@ namespace vfmgr {
 // as running: their connections are still open.
 [[nodiscard]] std::map<std::string, GuestVm> guest_vms(Snapshot const& now);
 
+// Returns what the guest needs to reach the host by TCP, without what only vfmgr-guestd knows and
+// without a token. The attachment is attached, in a network and has a MAC.
+[[nodiscard]] Enrolment enrolment_of(Attachment const& attachment, CarriedNetwork const& carried);
+
 // Returns a permit without a run, for the interop clients of the VM. Fails with not_found if there
 // is no such attachment, and with conflict while it is not attached or has no network.
 [[nodiscard]] Result<verify::SessionPermit> interop_permit(Snapshot const& now,

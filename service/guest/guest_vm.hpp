@@ -5,10 +5,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "api/types/enrolment.hpp"
 #include "api/types/guest.hpp"
+#include "api/types/guest_keys.hpp"
 #include "api/types/vm_info.hpp"
 #include "vfmgr/proof/permit.hpp"
 
@@ -23,15 +26,29 @@ struct GuestAccess {
     bool operator==(GuestAccess const&) const = default;
 };
 
-// A running VM that can connect.
+// Who connects, and whose share a request uses: a VM's CID, or above all CIDs a guest on TCP.
+using GuestNumber = std::uint64_t;
+inline constexpr GuestNumber cid_max = UINT32_MAX;
+
+// A guest on TCP, which is one attachment's.
+struct TcpGuest {
+    std::string interface;  // the host's, into the VF's network
+    IpAddress host;         // on it: where the guest connects
+    IpAddress address;      // the VF's, where it comes from
+    std::vector<GuestSecret> keys{};
+    bool operator==(TcpGuest const&) const = default;
+};
+
+// A running VM that can connect; or a guest on TCP, whose `vm.uuid` is its guest_key().
 struct GuestVm {
     VmIdentity vm;
     std::uint32_t cid = 0;
+    std::optional<TcpGuest> tcp{};  // absent: by `cid`
     GuestAccess access{};
     bool operator==(GuestVm const&) const = default;
 };
 
-// All of them, by UUID.
+// All of them, by `vm.uuid`.
 struct GuestVms {
     std::map<std::string, GuestVm> vms{};
     // False: libvirt has announced a change since, so a CID may be another VM's by now.

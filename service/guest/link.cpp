@@ -212,6 +212,11 @@ Result<Answer> Link::answer(Request const& request) {
             push();  // before the answer: its guest is told about the run next
             return answer;
         }
+        case Call::enrol: {
+            VFMGR_TRY(answer.key, hooks_.enrol(*request.vm, *request.secret));
+            push();  // before the answer: its guest shows the key next
+            return answer;
+        }
         case Call::verdict: {
             answer.verification = request.verification;
             auto& run = answer.verification->run;
@@ -229,10 +234,17 @@ Result<Answer> Link::answer(Request const& request) {
     return fail(Problem::forbidden, "vfmgrd alone asks for this", "no action is needed");
 }
 
-bool Link::guest_waits(std::string const& vm_uuid) const {
+bool Link::guest_waits(std::string const& guest) const {
     std::lock_guard const lock(mutex_);
-    auto const found = waited_.find(vm_uuid);
+    auto const found = waited_.find(guest);
     return found != waited_.end() && clock_.steady_now() < found->second.at + wait_time;
+}
+
+Result<std::string> Link::fingerprint() const {
+    std::lock_guard const lock(mutex_);
+    if (!greeting_) return no_guestd("vfmgr-guestd is not connected");
+    if (greeting_->fingerprint) return *greeting_->fingerprint;
+    return no_guestd("vfmgr-guestd has no certificate for guests on TCP");
 }
 
 Result<Answer> Link::ask_now(Request request, seconds patience) {

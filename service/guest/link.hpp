@@ -32,6 +32,8 @@ struct FrontHooks {
     std::function<Result<HostTopology>(VmIdentity const&)> topology;
     // Afterwards vms() has the ticket's run and a permit for it.
     std::function<Result<void>(VmIdentity const&, RunTicket const&)> start_run;
+    // Returns a key for the guest on TCP that shows this secret; vms() has it then.
+    std::function<Result<GuestKey>(VmIdentity const&, std::string const& secret)> enrol;
     // Takes the verdict on a run, and adds what vfmgrd knows.
     std::function<void(Verification&)> verdict;
     // What has changed: connected or not, and why not.
@@ -51,8 +53,10 @@ class Link {
     void start();
     // Something that vms() returns has changed, or may have. Returns at once.
     void changed();
-    // Whether that VM's vf-guest waits for work, or did a moment ago.
-    [[nodiscard]] bool guest_waits(std::string const& vm_uuid) const;
+    // Whether the vf-guest of that guest_key() waits for work, or did a moment ago.
+    [[nodiscard]] bool guest_waits(std::string const& guest) const;
+    // Of the certificate by which guests on TCP know the host; unavailable while there is none.
+    [[nodiscard]] Result<std::string> fingerprint() const;
     // Absent: vfmgr-guestd does not answer. Blocks for at most two seconds.
     [[nodiscard]] std::optional<Load> load();
 

@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 
 #include "service/guest/check_peer.hpp"
 #include "service/guest/serve.hpp"
@@ -21,6 +22,12 @@ namespace {
 constexpr int arenas = 2;
 // main() runs interop::serve_rping() on the arguments that follow.
 std::vector<std::string> const rping_program{"/proc/self/exe", "--rping"};
+
+// systemd makes it (StateDirectory=), and says where.
+std::string state_folder() {
+    auto const* const named = std::getenv("STATE_DIRECTORY");
+    return named ? named : "";
+}
 
 // systemd's sockets of vfmgr-guestd.socket.
 struct Sockets {
@@ -41,9 +48,15 @@ Result<void> run() {
     VFMGR_TRY(auto const sockets, inherited_sockets());
     VFMGR_TRY(auto const service,
               Service::start(
-                  {check_peer, rping_program, system_clock(), [](std::string const& what) {
+                  {check_peer,
+                   rping_program,
+                   system_clock(),
+                   [](std::string const& what) {
                        fmt::print(stderr, SD_ERR "an exception ended a connection: {}\n", what);
-                   }}));
+                   },
+                   {},
+                   state_folder(),
+                   [](std::string const& what) { fmt::print(stderr, SD_WARNING "{}\n", what); }}));
     VFMGR_CHECK(
         service->listen(http::InheritedListen{sockets.guests, http::SourcePort::privileged}));
     accept_until_signal(sockets.front, [&service = *service](FileDescriptor socket) {

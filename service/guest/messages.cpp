@@ -99,10 +99,19 @@ void Json<GuestAccess>::read(JsonReader& reader, GuestAccess& access) {
             one.run, ResponderTarget{{one.host, one.port}, one.fingerprint, one.token});
 }
 
+template <class F, Of<TcpGuest> V>
+void fields(F& f, V& guest) {
+    f.value("interface", guest.interface);
+    f.value("host", guest.host);
+    f.value("address", guest.address);
+    f.value("keys", guest.keys);
+}
+
 template <class F, Of<GuestVm> V>
 void fields(F& f, V& one) {
     f.value("vm", one.vm);
     f.value("cid", one.cid);
+    f.maybe("tcp", one.tcp);
     f.value("access", one.access);
 }
 
@@ -113,6 +122,7 @@ void fields(F& f, V& greeting) {
     f.value("protocol", greeting.protocol);
     f.value("version", greeting.version);
     f.value("instance", greeting.instance);
+    f.maybe("fingerprint", greeting.fingerprint);
 }
 
 template <class F, Of<Request> V>
@@ -122,6 +132,7 @@ void fields(F& f, V& request) {
     f.maybe("cid", request.cid);
     f.maybe("vm", request.vm);
     f.maybe("ticket", request.ticket);
+    f.maybe("secret", request.secret);
     f.maybe("verification", request.verification);
     f.maybe("permit", request.permit);
     f.maybe("interop", request.interop);
@@ -137,8 +148,10 @@ void check(JsonReader& reader, Request const& request) {
         reader.complain(key, needed ? "is missing" : "is not a part of this call");
     };
     required("cid", request.cid.has_value(), {Call::identify, Call::confirm});
-    required("vm", request.vm.has_value(), {Call::confirm, Call::topology, Call::start_run});
+    required("vm", request.vm.has_value(),
+             {Call::confirm, Call::topology, Call::start_run, Call::enrol});
     required("ticket", request.ticket.has_value(), {Call::start_run});
+    required("secret", request.secret.has_value(), {Call::enrol});
     required("verification", request.verification.has_value(), {Call::verdict});
     required("permit", request.permit.has_value(), {Call::open_interop});
     required("interop", request.interop.has_value(), {Call::open_interop});
@@ -159,6 +172,7 @@ void fields(F& f, V& answer) {
     f.maybe("error", answer.error);
     f.maybe("vm", answer.vm);
     f.maybe("topology", answer.topology);
+    f.maybe("key", answer.key);
     f.maybe("verification", answer.verification);
     f.maybe("load", answer.load);
     f.maybe("window", answer.window);

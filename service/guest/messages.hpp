@@ -19,12 +19,13 @@ namespace vfmgr::guestd {
 
 // Both ends have the same, or do not work together: they are of one package, but one of them may
 // still run when the other has been upgraded.
-inline constexpr std::uint32_t protocol = 1;
+inline constexpr std::uint32_t protocol = 2;
 
 struct Greeting {
     std::uint32_t protocol = guestd::protocol;
     std::string version;   // of the package
     std::string instance;  // of the process, random: another one has none of its sessions
+    std::optional<std::string> fingerprint{};  // of its certificate; absent: it has no TCP
     bool operator==(Greeting const&) const = default;
 };
 
@@ -34,6 +35,7 @@ enum class Call {
     confirm,    // that `vm` still has `cid`
     topology,   // of the devices that `vm` has
     start_run,  // `ticket` of `vm`
+    enrol,      // a key for `vm`, a guest on TCP, that shows `secret`
     verdict,    // takes `verification`, and returns it with what vfmgrd knows
     // vfmgrd asks for these.
     load,
@@ -48,6 +50,7 @@ struct Request {
     std::optional<std::uint32_t> cid{};
     std::optional<VmIdentity> vm{};
     std::optional<RunTicket> ticket{};
+    std::optional<std::string> secret{};
     std::optional<Verification> verification{};
     std::optional<verify::SessionPermit> permit{};
     std::optional<InteropRequest> interop{};
@@ -66,6 +69,7 @@ struct Answer {
     std::optional<Error> error{};
     std::optional<VmIdentity> vm{};
     std::optional<HostTopology> topology{};
+    std::optional<GuestKey> key{};
     std::optional<Verification> verification{};
     std::optional<Load> load{};
     std::optional<InteropWindow> window{};  // of find_interop: absent if none is open

@@ -75,7 +75,11 @@ GuestPlane::~GuestPlane() {
 
 http::Handler GuestPlane::handler() {
     return [this](http::Request request, http::Respond respond) {
-        accept(std::move(request), std::move(respond));
+        // Vsock listeners refuse unprivileged ports at accept; this check serves other callers.
+        if (auto const good = http::check_source(http::SourcePort::privileged, request.peer); !good)
+            return respond(refusal(request, good.error()));
+        auto const cid = std::get<http::VsockPeer>(request.peer).cid;
+        take(cid, std::move(request), std::move(respond));
     };
 }
 
@@ -87,38 +91,35 @@ void GuestPlane::changed() {
     wake_.notify_one();
 }
 
-void GuestPlane::cut(std::uint32_t cid) {
+void GuestPlane::cut(GuestNumber guest) {
     std::lock_guard const lock(mutex_);
-    jobs_.drop(cid);
+    jobs_.drop(guest);
 }
 
-// Runs on the io thread: does everything that needs no hook.
-void GuestPlane::accept(http::Request request, http::Respond respond) {
-    // Vsock listeners refuse unprivileged ports at accept; this check serves other callers.
-    if (auto const good = http::check_source(http::SourcePort::privileged, request.peer); !good)
-        return respond(refusal(request, good.error()));
+// Does everything that needs no hook.
+void GuestPlane::take(GuestNumber guest, http::Request request, http::Respond respond) {
     auto route = guest_route(request.method, request.path);
     if (!route) return respond(refusal(request, route.error()));
     if (auto const known = http::check_query(request, route->query); !known)
         return respond(refusal(request, known.error()));
     if (auto other = http::refuse_other_media(request)) return respond(std::move(*other));
-    auto const cid = std::get<http::VsockPeer>(request.peer).cid;
-    if (auto const queued = enqueue({request, std::move(*route), cid, respond}); !queued)
+    if (auto const queued = enqueue({request, std::move(*route), guest, respond}); !queued)
         respond(refusal(request, queued.error()));
 }
 
 Result<void> GuestPlane::enqueue(Job job) {
     auto const now = clock_.steady_now();
     std::lock_guard const lock(mutex_);
-    bool const session =
-        job.route.to == GuestRoute::To::open_session || job.route.to == GuestRoute::To::start_run;
-    auto const cid = job.cid;
+    bool const session = job.route.to == GuestRoute::To::open_session ||
+                         job.route.to == GuestRoute::To::start_run ||
+                         job.route.to == GuestRoute::To::enrol;
+    auto const guest = job.guest;
     bool const too_many =
-        !request_rates_.take(cid, now) || (session && !session_rates_.take(cid, now));
+        !request_rates_.take(guest, now) || (session && !session_rates_.take(guest, now));
     auto queued = too_many
                       ? Result<void>(fail(Problem::unavailable, "this VM sends too many requests",
                                           "wait 10 seconds"))
-                      : jobs_.push(cid, std::move(job));
+                      : jobs_.push(guest, std::move(job));
     if (queued)
         wake_.notify_one();
     else
@@ -145,7 +146,7 @@ void GuestPlane::work() {
             continue;
         }
         if (auto next = jobs_.take()) {
-            auto const cid = next->first;
+            auto const guest = next->first;
             auto& job = next->second;
             lock.unlock();
             auto const request = job.request;
@@ -156,7 +157,7 @@ void GuestPlane::work() {
             });
             if (!done) respond(refusal(request, done.error()));
             lock.lock();
-            jobs_.done(cid);
+            jobs_.done(guest);
             continue;
         }
         auto const first = std::ranges::min_element(waiters_, {}, &Waiter::until);
@@ -176,11 +177,11 @@ void GuestPlane::observe_again() {
 
 // Answers reads from the published view of the VMs.
 void GuestPlane::serve(Job job) {
-    auto const vm = hooks_.identify(job.cid);
+    auto const vm = hooks_.identify(job.guest);
     if (!vm) return job.respond(refusal(job.request, vm.error()));
     if (job.route.to == GuestRoute::To::config) return serve_config(std::move(job), *vm);
     if (job.request.method != "GET")
-        if (auto const still = hooks_.confirm(*vm, job.cid); !still)
+        if (auto const still = hooks_.confirm(*vm, job.guest); !still)
             return job.respond(refusal(job.request, still.error()));
     auto response = answer(job, *vm);
     job.respond(response ? std::move(*response) : refusal(job.request, response.error()));
@@ -190,6 +191,8 @@ Result<http::Response> GuestPlane::answer(Job& job, VmIdentity const& vm) {
     switch (job.route.to) {
         case GuestRoute::To::topology:
             return get_topology(vm);
+        case GuestRoute::To::enrol:
+            return enrol(job, vm);
         case GuestRoute::To::start_run:
             return start_run(job, vm);
         case GuestRoute::To::open_session:
@@ -235,6 +238,15 @@ Result<http::Response> GuestPlane::get_topology(VmIdentity const& vm) {
                     "ask the host's admin to attach one");
     VFMGR_TRY(auto const topology, hooks_.topology(vm));
     return json_response(200, topology);
+}
+
+Result<http::Response> GuestPlane::enrol(Job const& job, VmIdentity const& vm) {
+    VFMGR_TRY(auto const request, from_json_text<KeyRequest>(job.request.body));
+    if (job.guest <= cid_max)
+        return fail(Problem::conflict, "a guest on vsock is known by its VM and needs no key",
+                    "no action is needed");
+    VFMGR_TRY(auto const key, hooks_.enrol(vm, request.secret));
+    return json_response(201, key);
 }
 
 void GuestPlane::serve_config(Job job, VmIdentity const& vm) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guest plane on vsock (api/openapi-guest.yaml): identity -> attachment -> permitted session,
-// nothing else. Guests are hostile: a VM reaches only its own attachments, and everything it sends
-// is data with limits. Owned by run(). The handler is called on the io thread and never blocks; the
-// plane's own threads do the work and call the hooks.
+// The guest plane on vsock and TCP (api/openapi-guest.yaml): identity -> attachment -> permitted
+// session, nothing else. Guests are hostile: a VM reaches only its own attachments, and everything
+// it sends is data with limits. Owned by run(). The handler is called on the io thread and never
+// blocks; the plane's own threads do the work and call the hooks.
 #pragma once
 
 #include <condition_variable>
@@ -28,16 +28,18 @@ namespace vfmgr {
 
 // The plane's calls to vfmgrd. All run on the plane's threads and may block for a while.
 struct GuestPlaneHooks {
-    // Fails with not_found if no running VM is known to have this CID.
-    std::function<Result<VmIdentity>(std::uint32_t cid)> identify;
+    // Fails with not_found if no running VM is known to have this CID, or no such guest is on TCP.
+    std::function<Result<VmIdentity>(GuestNumber guest)> identify;
     // Called before a change. Fails with not_found if this life of the VM is over by now.
-    std::function<Result<void>(VmIdentity const&, std::uint32_t cid)> confirm;
+    std::function<Result<void>(VmIdentity const&, GuestNumber guest)> confirm;
     // Fails with not_found if this life of the VM is over.
     std::function<Result<GuestAccess>(VmIdentity const&)> access;
     // Returns where the PCI functions attached to this VM are on this host.
     std::function<Result<HostTopology>(VmIdentity const&)> topology;
     // Afterwards access() returns the ticket's run and a permit for it.
     std::function<Result<void>(VmIdentity const&, RunTicket const&)> start_run;
+    // Returns a key for the guest on TCP that shows this secret.
+    std::function<Result<GuestKey>(VmIdentity const&, std::string const& secret)> enrol;
     // Takes the verdict on a run; the daemon adds what it knows. The plane does not report that no
     // verdict came by the run's deadline: the daemon must notice.
     std::function<void(Verification&)> on_verification;
@@ -65,11 +67,14 @@ class GuestPlane {
     // For Server::listen(VsockListen{…, privileged}). Valid as long as the plane is; stop the
     // server first.
     [[nodiscard]] http::Handler handler();
+    // A request of a guest on TCP. On the io thread.
+    void take(GuestNumber guest, http::Request request, http::Respond respond);
     // Attachments, runs or VMs changed: answers the affected long polls, and ends the sessions that
     // are no longer permitted. Any thread; returns at once.
     void changed();
-    // The VM with this CID has stopped: its pending requests are dropped. Any thread.
-    void cut(std::uint32_t cid);
+    // This guest has gone, or the VM with this CID has stopped: its pending requests are dropped.
+    // Any thread.
+    void cut(GuestNumber guest);
     // Calls the hook waits() for each VM that waits now: vfmgrd has started anew. Any thread.
     void repeat_waits() const;
     [[nodiscard]] GuestPlaneLoad load() const;  // any thread
@@ -78,7 +83,7 @@ class GuestPlane {
     struct Job {
         http::Request request;
         GuestRoute route;
-        std::uint32_t cid = 0;
+        GuestNumber guest = 0;
         http::Respond respond;
     };
     struct Waiter {
@@ -99,7 +104,6 @@ class GuestPlane {
         Sessions replaced{};  // sessions of the same attachment, to be dropped
     };
 
-    void accept(http::Request request, http::Respond respond);
     [[nodiscard]] Result<void> enqueue(Job job);
     void work();
     void observe_again();
@@ -108,6 +112,7 @@ class GuestPlane {
     void serve_config(Job job, VmIdentity const& vm);
     void wait_for_change(Job job, VmIdentity const& vm, std::uint64_t revision);
     [[nodiscard]] Result<GuestConfig> config_of(VmIdentity const& vm);
+    [[nodiscard]] Result<http::Response> enrol(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> get_topology(VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> start_run(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> open_session(Job const& job, VmIdentity const& vm);
@@ -118,7 +123,7 @@ class GuestPlane {
     [[nodiscard]] Result<http::Response> close_session(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<http::Response> take_error(Job const& job, VmIdentity const& vm);
     [[nodiscard]] Result<Permitted> permit_of(VmIdentity const& vm, std::string const& run);
-    void free_session(std::uint32_t cid);
+    void free_session(GuestNumber guest);
     [[nodiscard]] Result<void> keep(SessionOffer const& offer, Session session);
     [[nodiscard]] Kept remember(SessionOffer const& offer, Session session);
     bool end_unless_permitted(std::string const& id, VmIdentity const& vm, Permitted const& run);
@@ -145,8 +150,8 @@ class GuestPlane {
     Sessions sessions_;
     // The last manual run per attachment. `vf-guest verify` does it, so the configuration omits it.
     std::map<std::string, std::string> manual_runs_;
-    RateLimiter<std::uint32_t> request_rates_;
-    RateLimiter<std::uint32_t> session_rates_;
+    RateLimiter<GuestNumber> request_rates_;
+    RateLimiter<GuestNumber> session_rates_;
     std::uint64_t refused_ = 0;
     bool observe_again_ = false;
     bool stopping_ = false;

@@ -74,14 +74,14 @@ Result<http::Response> GuestPlane::open_session(Job const& job, VmIdentity const
     if (auto const* const offer = std::get_if<SessionOffer>(&*answer))
         VFMGR_CHECK(keep(*offer, {vm, run, started_at}));
     else
-        free_session(job.cid);
+        free_session(job.guest);
     return serve::offer_response(job.request, *answer);
 }
 
 // Waiting for a turn costs no token: the guest asks for the same session again.
-void GuestPlane::free_session(std::uint32_t cid) {
+void GuestPlane::free_session(GuestNumber guest) {
     std::lock_guard const lock(mutex_);
-    session_rates_.free(cid);
+    session_rates_.free(guest);
 }
 
 // The VM's access may have changed while the session was opened; the session ends at once then.

@@ -10,9 +10,10 @@ namespace {
 
 using To = GuestRoute::To;
 
-constexpr std::array<http::PathRoute<To>, 8> guest_routes{{
+constexpr std::array<http::PathRoute<To>, 9> guest_routes{{
     {To::config, "GET", "/guest/v1/config"},
     {To::topology, "GET", "/guest/v1/topology"},
+    {To::enrol, "POST", "/guest/v1/enrolment"},
     {To::start_run, "POST", "/guest/v1/attachments/{}/runs"},
     {To::open_session, "POST", "/guest/v1/sessions"},
     {To::open_stream, "POST", "/guest/v1/sessions/{}/streams"},

@@ -14,6 +14,7 @@ struct GuestRoute {
     enum class To {
         config,
         topology,
+        enrol,
         start_run,
         open_session,
         open_stream,

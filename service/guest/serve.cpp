@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <future>
 #include <set>
+#include <tuple>
 
 #include "api/os/random.hpp"
 #include "vfmgr/proof/interop/cm_pinger.hpp"
@@ -35,12 +36,16 @@ interop::InteropLimits interop_limits(std::vector<std::string> rping_program) {
     return limits;
 }
 
-// The lives of `before` that have ended, or whose VM has another CID now.
-std::vector<std::uint32_t> ended_cids(GuestVms const& before, GuestVms const& now) {
-    std::vector<std::uint32_t> ended;
+// The lives of `before` that have ended, or that connect from elsewhere now.
+std::vector<GuestVm> ended_lives(GuestVms const& before, GuestVms const& now) {
+    auto const place = [](GuestVm const& vm) {
+        auto const tcp = vm.tcp.value_or(TcpGuest{});
+        return std::tuple(vm.cid, tcp.interface, tcp.host, tcp.address);
+    };
+    std::vector<GuestVm> ended;
     for (auto const& [uuid, vm] : before.vms) {
         auto const* const still = find(now, vm.vm);
-        if (!still || still->cid != vm.cid) ended.push_back(vm.cid);
+        if (!still || place(*still) != place(vm)) ended.push_back(vm);
     }
     return ended;
 }
@@ -54,7 +59,8 @@ Result<std::unique_ptr<Service>> Service::start(Seams seams) {
 }
 
 Service::Service(Seams const& seams, std::unique_ptr<verify::Responder> responder)
-    : clock_(seams.clock),
+    : seams_(seams),
+      clock_(seams.clock),
       instance_(random_hex(8)),
       responder_(std::move(responder)),
       plane_(hooks(), *responder_, clock_, GuestPlaneLimits{}),
@@ -64,6 +70,7 @@ Service::Service(Seams const& seams, std::unique_ptr<verify::Responder> responde
                                          return permits_interop(permit);
                                      }}),
       server_(seams.limits, seams.on_bug) {
+    make_certificate();
     server_.start();
 }
 
@@ -95,7 +102,7 @@ void Service::serve(FileDescriptor socket) {
                           [this](Message const& message) { return take(message); },
                           [this] { lost_front(); }});
     }
-    send(Greeting{protocol, VFMGR_VERSION, instance_});
+    send(Greeting{protocol, VFMGR_VERSION, instance_, fingerprint_});
 }
 
 void Service::lost_front() {
@@ -107,10 +114,16 @@ void Service::lost_front() {
 
 GuestPlaneHooks Service::hooks() {
     GuestPlaneHooks hooks;
-    hooks.identify = [this](std::uint32_t cid) { return identify(cid); };
-    hooks.confirm = [this](VmIdentity const& vm, std::uint32_t cid) -> Result<void> {
+    hooks.identify = [this](GuestNumber guest) { return identify(guest); };
+    hooks.confirm = [this](VmIdentity const& vm, GuestNumber guest) -> Result<void> {
+        auto const cid = guest > cid_max ? 0U : static_cast<std::uint32_t>(guest);
         VFMGR_CHECK(ask({.call = Call::confirm, .cid = cid, .vm = vm}));
         return {};
+    };
+    hooks.enrol = [this](VmIdentity const& vm, std::string const& secret) -> Result<GuestKey> {
+        VFMGR_TRY(auto answer, ask({.call = Call::enrol, .vm = vm, .secret = secret}));
+        if (answer.key) return std::move(*answer.key);
+        return fail(no_front());
     };
     hooks.access = [this](VmIdentity const& vm) { return access(vm); };
     hooks.topology = [this](VmIdentity const& vm) -> Result<HostTopology> {
@@ -127,11 +140,15 @@ GuestPlaneHooks Service::hooks() {
 }
 
 // Without vfmgrd nobody knows whether a CID is another VM's by now.
-Result<VmIdentity> Service::identify(std::uint32_t cid) {
+Result<VmIdentity> Service::identify(GuestNumber guest) {
+    if (guest > cid_max) return guest_with(guest);
+    auto const cid = static_cast<std::uint32_t>(guest);
     {
         std::lock_guard const lock(mutex_);
         if (!connected_) return fail(no_front());
-        auto const has = [cid](auto const& one) { return one.second.cid == cid; };
+        auto const has = [cid](auto const& one) {
+            return !one.second.tcp && one.second.cid == cid;
+        };
         auto const found = std::ranges::find_if(pushed_.vms, has);
         bool const unique = std::ranges::count_if(pushed_.vms, has) == 1;
         if (pushed_.current && unique) return found->second.vm;
@@ -194,7 +211,7 @@ bool Service::take(Message const& message) {
 }
 
 void Service::apply(Push const& push) {
-    std::vector<std::uint32_t> ended;
+    std::vector<GuestVm> ended;
     bool verdicts_wait = false;
     {
         std::lock_guard const lock(mutex_);
@@ -202,12 +219,13 @@ void Service::apply(Push const& push) {
         now.current = push.current;
         for (auto const& vm : push.vms) now.vms.insert_or_assign(vm.vm.uuid, vm);
         for (auto const& uuid : push.gone) now.vms.erase(uuid);
-        ended = ended_cids(pushed_, now);
+        ended = ended_lives(pushed_, now);
         pushed_ = std::move(now);
         connected_ = true;
         verdicts_wait = push.all && !kept_.empty();
     }
     end_lives(ended);
+    listen_for_guests();
     plane_.changed();
     interop_.observe_again();
     if (push.all) plane_.repeat_waits();
@@ -215,12 +233,15 @@ void Service::apply(Push const& push) {
 }
 
 // Their connections end, even if another VM gets the CID at once.
-void Service::end_lives(std::vector<std::uint32_t> const& cids) {
-    if (cids.empty()) return;
-    for (auto const cid : cids) plane_.cut(cid);
-    server_.cut([cids](http::Peer const& peer, http::Presence const&) {
-        auto const* const guest = std::get_if<http::VsockPeer>(&peer);
-        return guest && std::ranges::find(cids, guest->cid) != cids.end();
+void Service::end_lives(std::vector<GuestVm> const& ended) {
+    if (ended.empty()) return;
+    for (auto const& guest : ended) plane_.cut(number_of(guest));
+    server_.cut([ended](http::Peer const& peer, http::Presence const& presence) {
+        auto const* const vsock = std::get_if<http::VsockPeer>(&peer);
+        return std::ranges::any_of(ended, [&](GuestVm const& one) {
+            return vsock ? !one.tcp && one.cid == vsock->cid
+                         : presence.known && presence.known->name == one.vm.uuid;
+        });
     });
 }
 
@@ -252,6 +273,7 @@ Result<Answer> Service::answer(Request const& request) {
         case Call::confirm:
         case Call::topology:
         case Call::start_run:
+        case Call::enrol:
         case Call::verdict:
             break;
     }

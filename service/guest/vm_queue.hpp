@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "api/types/problem.hpp"
+#include "service/guest/guest_vm.hpp"
 
 namespace vfmgr {
 
@@ -25,8 +26,8 @@ class VmQueue {
     explicit VmQueue(VmQueueLimits limits) : limits_(limits) {}
 
     // Fails with unavailable if the VM's queue is full.
-    [[nodiscard]] Result<void> push(std::uint32_t cid, Job job) {
-        auto& vm = vms_[cid];
+    [[nodiscard]] Result<void> push(GuestNumber guest, Job job) {
+        auto& vm = vms_[guest];
         if (vm.waiting.size() >= limits_.waiting_each_max)
             return fail(Problem::unavailable, "this VM has too many requests waiting",
                         "wait for an answer before the next request");
@@ -34,35 +35,35 @@ class VmQueue {
         return {};
     }
     // Takes the next request. The caller calls done() with its CID afterwards.
-    [[nodiscard]] std::optional<std::pair<std::uint32_t, Job>> take() {
+    [[nodiscard]] std::optional<std::pair<GuestNumber, Job>> take() {
         auto at = vms_.upper_bound(last_);
         for (std::size_t observed = 0; observed < vms_.size(); ++observed, ++at) {
             if (at == vms_.end()) at = vms_.begin();
-            auto& [cid, vm] = *at;
+            auto& [guest, vm] = *at;
             if (vm.waiting.empty() || vm.at_work >= limits_.at_work_each_max) continue;
-            last_ = cid;
+            last_ = guest;
             ++vm.at_work;
-            std::pair<std::uint32_t, Job> next{cid, std::move(vm.waiting.front())};
+            std::pair<GuestNumber, Job> next{guest, std::move(vm.waiting.front())};
             vm.waiting.pop_front();
             return next;
         }
         return std::nullopt;
     }
-    void done(std::uint32_t cid) {
-        --vms_.at(cid).at_work;
-        forget_idle(cid);
+    void done(GuestNumber guest) {
+        --vms_.at(guest).at_work;
+        forget_idle(guest);
     }
     // Drops the requests of a VM that has stopped.
-    void drop(std::uint32_t cid) {
-        auto const found = vms_.find(cid);
+    void drop(GuestNumber guest) {
+        auto const found = vms_.find(guest);
         if (found == vms_.end()) return;
         found->second.waiting.clear();
-        forget_idle(cid);
+        forget_idle(guest);
     }
     [[nodiscard]] std::size_t tracked() const { return vms_.size(); }
     [[nodiscard]] std::size_t waiting() const {
         std::size_t all = 0;
-        for (auto const& [cid, vm] : vms_) all += vm.waiting.size();
+        for (auto const& [guest, vm] : vms_) all += vm.waiting.size();
         return all;
     }
 
@@ -71,14 +72,14 @@ class VmQueue {
         std::deque<Job> waiting;
         std::size_t at_work = 0;
     };
-    void forget_idle(std::uint32_t cid) {
-        auto const found = vms_.find(cid);
+    void forget_idle(GuestNumber guest) {
+        auto const found = vms_.find(guest);
         if (found->second.waiting.empty() && found->second.at_work == 0) vms_.erase(found);
     }
 
     VmQueueLimits limits_;
-    std::map<std::uint32_t, Vm> vms_;  // by CID
-    std::uint32_t last_ = 0;           // the CID served last
+    std::map<GuestNumber, Vm> vms_;
+    GuestNumber last_ = 0;  // served last
 };
 
 }  // namespace vfmgr

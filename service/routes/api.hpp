@@ -34,6 +34,12 @@ struct Measured {
 [[nodiscard]] std::vector<Route> vm_routes();
 [[nodiscard]] std::vector<Route> attachment_routes(Engine& engine);
 [[nodiscard]] std::vector<Route> interop_routes(guestd::Link& guests);
+struct EnrolmentSeams {
+    Engine& engine;
+    guestd::Link const& guests;
+    Clock& clock;
+};
+[[nodiscard]] std::vector<Route> enrolment_routes(EnrolmentSeams seams);
 [[nodiscard]] std::vector<Route> rdma_link_routes(Engine const& engine);
 [[nodiscard]] std::vector<Route> operation_routes(Engine& engine);
 [[nodiscard]] std::vector<Route> event_routes(EventStreams const& streams);

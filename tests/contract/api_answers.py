@@ -89,6 +89,7 @@ class Api(NetworkAnswers, DesiredAnswers, EventAnswers, OperationAnswers):
         daemon.do("PUT", f"/v1/pfs/{SPARE}/spec", {"num_vfs": 1}, Idempotency_Key="used")
         self.attachment = self.attached("vm1", network="lab")
         self.bare = self.attached("vm2")
+        self.on_tcp = self.attached("vm8", network="lab", guest_plane="tcp")
         daemon.do("PUT", "/v1/rdma-links/rxe0", BODIES["addRdmaLink"])
         self.operation = daemon.ask("GET", "/v1/operations")[1]["items"][0]["id"]
         self.viewer, self.token = (self.new_token(role) for role in ("viewer", "operator"))
@@ -228,6 +229,15 @@ class Api(NetworkAnswers, DesiredAnswers, EventAnswers, OperationAnswers):
         self.readyz(503)
         self.daemon.happen(libvirt="up")
         self.readyz(200)
+
+    def enrolGuest_200(self):
+        self.ask("enrolGuest", "?dry_run=true", id=self.on_tcp)
+
+    def enrolGuest_201(self):
+        self.ask("enrolGuest", id=self.on_tcp)
+
+    def enrolGuest_409(self):
+        self.ask("enrolGuest")  # its guest is on vsock
 
     def replacePfSpec_200_PfSpec(self):
         self.ask("replacePfSpec")

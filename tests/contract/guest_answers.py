@@ -4,8 +4,14 @@ api_answers.py: what applies to every operation is in provoke(), the rest in met
 operation and status."""
 
 import concurrent.futures
+import ctypes
+import http.client
 import ipaddress
 import itertools
+import socket
+import ssl
+import subprocess
+import threading
 
 from api_answers import PF, VMS
 from live_daemon import UnixConnection
@@ -46,6 +52,29 @@ RULES = {"open_stream": {"kind": "others have no back or no dct", "pairs": "a tr
 
 
 WAITS = {"Prefer": "respond-async"}
+HOST_ADDRESS, TCP_PORT = "192.168.100.1", 8471
+
+
+class TcpConnection(http.client.HTTPSConnection):
+    """From that address, in the network namespace of that process."""
+
+    def __init__(self, pid, address):
+        super().__init__(HOST_ADDRESS, TCP_PORT, timeout=60,
+                         context=ssl._create_unverified_context())
+        self.pid, self.address = pid, address
+
+    def connect(self):
+        made = []
+
+        def there():  # a thread of its own, to leave the others where they are
+            with open(f"/proc/{self.pid}/ns/net", encoding="ascii") as network:
+                assert ctypes.CDLL(None).setns(network.fileno(), 0) == 0
+            made.append(socket.create_connection((self.host, self.port), self.timeout,
+                                                 (self.address, 0)))
+        thread = threading.Thread(target=there)
+        thread.start()
+        thread.join()
+        self.sock = self._context.wrap_socket(made[0], server_hostname=self.host)
 
 
 class Guests:
@@ -58,10 +87,10 @@ class Guests:
         self.cids = {vm["name"]: str(vm["vsock_cid"]) for vm in vms if vm["vsock_cid"]}
         self.cid, self.attachment, self.address = self.attached()
 
-    def attached(self, name=None, network="lab"):
+    def attached(self, name=None, network="lab", **more):
         name = name or next(self.names)
         ended = self.daemon.do("POST", "/v1/attachments",
-                               {"vm": name, "pf": PF, "network": network})
+                               {"vm": name, "pf": PF, "network": network, **more})
         attachment = self.daemon.ask("GET", ended["subject"])[1]
         return self.cids[name], attachment["id"], attachment["address"]
 
@@ -71,14 +100,14 @@ class Guests:
     def connect(self):
         return UnixConnection(self.daemon.guests)
 
-    def ask(self, operation, cid=None, body=None, query="", headers=None, **ids):
+    def ask(self, operation, cid=None, body=None, query="", headers=None, connection=None, **ids):
         one = self.operations[operation]
         ids = {"attachment": self.attachment, "session": "none", "stream": "none", "run": "none",
                **ids}
         if one.body and body is None:
             body = REPORT if operation.startswith("report") else {}
         return self.asker.ask(one, self.daemon.call, one.method, one.path.format(**ids) + query,
-                              body=body, connection=self.connect(),
+                              body=body, connection=connection or self.connect(),
                               **{"X_Vsock_Cid": cid or self.cid, **WAITS, **(headers or {})})
 
     def provoke(self, operation, status, schema):
@@ -115,6 +144,33 @@ class Guests:
             answer = self.ask(operation, cid, body, **ids)
             if answer.status != 503 or TURNED_AWAY not in answer.body["detail"]:
                 return answer
+
+    # --- guests on TCP --------------------------------------------------------------------------
+
+    def enrol_guest_201(self):
+        """Shows the token of an enrolment, once more, and then the key."""
+        _, attachment, address = self.attached(guest_plane="tcp")
+        pid = self.daemon.process.pid
+        subprocess.run(["nsenter", "-t", str(pid), "-n", "ip", "address", "add", address, "dev",
+                        "enp1s0"], check=True)
+        enrolment = self.daemon.ask("POST", f"/v1/attachments/{attachment}/enrolment")[1]
+        secret = {"secret": enrolment["token"]}
+        enrolled = self.ask("enrol_guest", body=secret, connection=TcpConnection(pid, address))
+        self.ask("enrol_guest", body=secret, connection=TcpConnection(pid, address))
+        known = {"Authorization": f"Bearer {enrolled.body['key']}"}
+        config = self.ask("get_guest_config", connection=TcpConnection(pid, address), headers=known)
+        assert [one["attachment"] for one in config.body["attachments"]] == [attachment], config
+        other = self.ask("get_guest_config", connection=TcpConnection(pid, HOST_ADDRESS),
+                         headers=known)
+        assert other.status == 404, other
+        self.ask("get_guest_config", connection=TcpConnection(pid, address),
+                 headers={"Authorization": "Bearer none"})
+        self.detach(attachment)
+
+    enrol_guest_401 = default_401 = enrol_guest_201
+
+    def enrol_guest_409(self):
+        self.ask("enrol_guest", body={"secret": "0" * 64})
 
     # --- sessions and streams -------------------------------------------------------------------
 

@@ -48,6 +48,7 @@ REQUESTS = {
     "detachSeveral": (DRY + "&ids={id}", None, 200),
     "changeAttachment": (DRY, {"settings": {"link_state": None}}, 200),
     "getCertificate": ("", None, 404),
+    "enrolGuest": ("", None, 409),
     "listVerifications": ("", None, 200), "verify": (DRY, {}, 200),
     "showInterop": ("", None, 404), "openInterop": (DRY, {}, 200), "closeInterop": ("", None, 404),
     "listNetworks": ("", None, 200), "getNetwork": ("", None, 200),

@@ -59,14 +59,16 @@ http::Handler as_guests(http::Handler handler) {
 using Guestd = std::unique_ptr<guestd::Service>;
 
 // The program's vfmgr-guestd. Guests connect to the socket, if it has a name.
-Result<Guestd> start_guestd(FakeHost& host, std::string const& socket, http::Limits const& limits) {
+Result<Guestd> start_guestd(FakeHost& host, std::string const& socket, http::Limits const& limits,
+                            std::filesystem::path const& folder) {
     VFMGR_TRY(
         auto service,
         guestd::Service::start({[&host](verify::SessionPermit const&) { return host.check_peer(); },
                                 {"/proc/self/exe", "--rping"},
                                 system_clock(),
                                 [](std::string const& what) { std::cerr << what << "\n"; },
-                                limits}));
+                                limits,
+                                folder}));
     if (!socket.empty()) VFMGR_CHECK(service->listen(http::UnixListen{socket}, as_guests));
     return service;
 }
@@ -166,7 +168,8 @@ int run_on_fakes(std::vector<std::string> const& words) {
     block_signals();
     auto const events = HostEvents::start([] { bell.ring(News::host); });
     if (!events) return failed(events.error());
-    auto const guests = start_guestd(host, named["--guests"], config->limits);
+    auto const guests = start_guestd(host, named["--guests"], config->limits,
+                                     std::filesystem::path(paths.file).parent_path());
     if (!guests) return failed(guests.error());
     auto const connect = connect_to(**guests, host);
     host.on_guestd_down([&connect] { static_cast<void>(connect().has_value()); });

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "api/types/enrolment.hpp"
 #include "api/types/json.hpp"
 #include "tests/fuzz/require.hpp"
 #include "vfmgr/proof/host/judge.hpp"
@@ -71,6 +72,16 @@ void as_report(std::string_view text) {
     require(verify::judge_error(permit, *report).verdict == Verdict::fail);
 }
 
+// vf-guest reads it as root, from a file that the host's admin delivers.
+void as_enrolment(std::string_view text) {
+    if (auto const request = from_json_text<KeyRequest>(text))
+        require(request->secret.size() <= 128);
+    auto const enrolment = from_json_text<Enrolment>(text);
+    if (!enrolment) return require(!enrolment.error().detail.empty());
+    require(enrolment->port != 0 && enrolment->fingerprint.size() == 64);
+    require(enrolment->attachment.mac.has_value());
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
@@ -78,5 +89,6 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     as_request(text);
     as_stream(text);
     as_report(text);
+    as_enrolment(text);
     return 0;
 }

@@ -9,6 +9,7 @@
 #include "api/types/check.hpp"
 #include "api/types/daemon.hpp"
 #include "api/types/desired.hpp"
+#include "api/types/enrolment.hpp"
 #include "api/types/event.hpp"
 #include "api/types/firmware.hpp"
 #include "api/types/guest.hpp"
@@ -79,6 +80,7 @@ TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<AttachmentPatch>("attachment_patch-removed");
     expect_golden<InteropRequest>("interop_request");
     expect_golden<InteropWindow>("interop_window");
+    expect_golden<Enrolment>("enrolment");
     expect_golden<CheckReport>("check_report");
     expect_golden<RdmaName>("rdma_name");
     expect_golden<RdmaLink>("rdma_link");

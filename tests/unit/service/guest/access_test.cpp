@@ -195,5 +195,78 @@ TEST(GuestAccess, ARunOfAnotherHostNamesThatHost) {
     EXPECT_TRUE(access_of("u2", with_run(second_machine(), {})).remotes.empty());
 }
 
+// A VM without a vsock device, whose guest is on TCP.
+class OnTcp : public testing::Test {
+  protected:
+    OnTcp() {
+        auto& attachment = desired->attachments["a1"];
+        attachment.id = "a1";
+        attachment.vm = "qm-104";
+        attachment.vf = {pf, 3};
+        attachment.spec.network = "train";
+        attachment.spec.guest_plane = GuestTransport::tcp;
+        attachment.state = AttachmentState::attached;
+        attachment.settings.mac = MacAddress::parse("52:54:00:11:22:33").value();
+        attachment.address = IpAddress::parse("192.168.100.7").value();
+        auto& network = desired->networks["train"].network;
+        network.name = "train";
+        network.prefix = IpPrefix::parse("192.168.100.0/24").value();
+        network.pfs = {{pf, host_address}};
+        HostInterface interface;
+        interface.id = {pf, {}};
+        interface.ifname = "enp1s0";
+        host->kernel.pfs[pf].interfaces = {interface};
+    }
+    [[nodiscard]] std::map<std::string, GuestVm> guests() const {
+        return guest_vms({host, desired, runs, nullptr});
+    }
+
+    IpAddress const host_address = IpAddress::parse("192.168.100.1").value();
+    std::shared_ptr<HostView> host = std::make_shared<HostView>();
+    std::shared_ptr<DesiredState> desired = std::make_shared<DesiredState>();
+    std::shared_ptr<std::map<std::string, PendingRun>> runs =
+        std::make_shared<std::map<std::string, PendingRun>>();
+};
+
+TEST_F(OnTcp, IsAGuestOfItsOwnWithItsAttachmentAlone) {
+    (*runs)["a1"].run = "r1";
+    desired->guest_keys["a1"] = {"a1", {}, {{"k", {}}}};
+    auto const all = guests();
+    ASSERT_EQ(all.size(), 1U);
+    auto const& guest = all.at("tcp:a1");
+    EXPECT_EQ(
+        guest.tcp,
+        (TcpGuest{"enp1s0", host_address, IpAddress::parse("192.168.100.7").value(), {{"k", {}}}}));
+    ASSERT_EQ(guest.access.attachments.size(), 1U);
+    EXPECT_EQ(guest.access.attachments[0].run, "r1");
+    ASSERT_EQ(guest.access.permits.size(), 1U);
+    EXPECT_EQ(guest.access.permits[0].vm, "tcp:a1") << "its own share of the responder";
+}
+
+TEST_F(OnTcp, IsNoGuestBeforeItIsAttachedAndAfter) {
+    desired->attachments["a1"].state = AttachmentState::detaching;
+    EXPECT_TRUE(guests().empty());
+}
+
+TEST_F(OnTcp, IsNotReachedByVsock) {
+    auto& vm = host->hypervisor.vms["uuid"];
+    vm.name = "vm1";
+    vm.vsock_cid = 3;
+    vm.start_id = 1;
+    desired->attachments["a1"].vm_uuid = "uuid";
+    EXPECT_TRUE(guests().at("uuid").access.attachments.empty());
+    EXPECT_EQ(guests().at("tcp:a1").access.attachments.size(), 1U);
+}
+
+TEST_F(OnTcp, IsToldAllThatItNeedsToSetUpItsVf) {
+    auto const& attachment = desired->attachments.at("a1");
+    auto const told = enrolment_of(attachment, *network_of(desired->networks, attachment));
+    EXPECT_EQ(told.attachment.responder, host_address);
+    EXPECT_EQ(told.attachment.mac, attachment.settings.mac);
+    EXPECT_EQ(told.attachment.prefix_length, 24);
+    EXPECT_EQ(told.port, guest_plane_port);
+    EXPECT_TRUE(told.token.empty());
+}
+
 }  // namespace
 }  // namespace vfmgr

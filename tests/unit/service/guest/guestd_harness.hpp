@@ -48,7 +48,7 @@ struct Front {
 };
 
 inline GuestVm a_vm(std::string const& name, std::uint32_t cid, std::int32_t start_id = 1) {
-    return {{"uuid-" + name, name, start_id}, cid, {}};
+    return {{"uuid-" + name, name, start_id}, cid};
 }
 
 inline GuestAttachment an_attachment(std::string id) {
@@ -92,7 +92,11 @@ class Guestd : public testing::Test {
         auto started = guestd::Service::start({[](auto const&) { return Result<void>(); },
                                                {"/bin/false"},
                                                system_clock(),
-                                               [](std::string const&) {}});
+                                               [](std::string const&) {},
+                                               {},
+                                               seams_tls_folder,
+                                               [](std::string const&) {},
+                                               seams_tls_port});
         ASSERT_TRUE(started);
         std::filesystem::remove(socket);
         ASSERT_TRUE((*started)->listen(http::UnixListen{socket}, [](http::Handler handler) {
@@ -136,6 +140,9 @@ class Guestd : public testing::Test {
             std::lock_guard const lock(front.mutex);
             request_run(front.vms.vms.at(vm.uuid).access, ticket.run);
             return Result<void>();
+        };
+        hooks.enrol = [this](VmIdentity const& vm, std::string const& secret) {
+            return enrol(vm, secret);
         };
         hooks.verdict = [this](Verification& verification) {
             std::lock_guard const lock(front.mutex);
@@ -209,6 +216,9 @@ class Guestd : public testing::Test {
     std::string const socket = std::filesystem::temp_directory_path() /
                                ("guestd-test-" + std::to_string(::getpid()) + ".sock");
     Front front;
+    std::function<Result<GuestKey>(VmIdentity const&, std::string const&)> enrol;
+    std::string seams_tls_folder;  // empty: no guest is on TCP
+    std::uint16_t seams_tls_port = 0;
     Clock* clock = &system_clock();
     std::mutex replacing;  // guards `service` while it is replaced
     std::unique_ptr<guestd::Service> service;
