@@ -29,7 +29,7 @@ using namespace vfmgr::guest::command;
 constexpr char const* serve_rping_command = "serve-rping";
 
 int up(Options const& options) {
-    Resident resident(options.host, records_of(options), print_line);
+    Resident resident(options.host, options.enrolments, records_of(options), print_line);
     if (!options.watch) {
         auto const done = resident.once();
         return done ? 0 : print_error(done.error());
@@ -69,8 +69,8 @@ void print_status(std::vector<Configured> const& configured, Result<GuestConfig>
 }
 
 int status(Options const& options) {
+    auto host = host_of(options);
     auto const configured = StateFolder(options.state_folder).load();
-    HostClient host(options.host);
     auto const config = host.config(std::chrono::seconds(0), 0);
     if (options.output == Output::text) {
         print_status(configured, config);

@@ -13,13 +13,13 @@
 #include "api/os/file.hpp"
 #include "api/types/text.hpp"
 #include "guest-tools/cli/report.hpp"
+#include "guest-tools/cli/verify.hpp"
 #include "guest-tools/gpu/at_boot.hpp"
 #include "guest-tools/gpu/gpu_facts.hpp"
 #include "guest-tools/gpu/gpu_test.hpp"
 #include "guest-tools/gpu/gpu_text.hpp"
 #include "guest-tools/gpu/load_peermem.hpp"
 #include "guest-tools/gpu/topology.hpp"
-#include "guest-tools/net/host_client.hpp"
 #include "vfmgr/checks/doctor.hpp"
 
 namespace vfmgr::guest::command {
@@ -99,7 +99,7 @@ gpu::NcclState nccl_state(std::string const& current) {
 // Only a VM has a host to query. Without its answer, the rest is still shown.
 std::optional<HostTopology> ask_host(Options const& options, checks::Machine const& machine) {
     if (machine.kind != CheckedMachine::guest) return std::nullopt;
-    auto print_error = HostClient(options.host).topology();
+    auto print_error = host_of(options).topology();
     if (print_error) return std::move(*print_error);
     warn(fmt::format("the host did not report where its GPUs and NICs are: {}",
                      detail_with_causes(print_error.error())));

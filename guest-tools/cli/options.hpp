@@ -11,6 +11,7 @@
 #include "api/http/http.hpp"
 #include "api/types/test_lines.hpp"
 #include "api/types/verification.hpp"
+#include "guest-tools/net/enrolment.hpp"
 #include "guest-tools/net/vf_report.hpp"
 #include "guest-tools/traffic/receiver.hpp"
 #include "guest-tools/traffic/sender.hpp"
@@ -66,6 +67,7 @@ struct StreamOptions {
 
 struct Options {
     http::VsockTarget host{.cid = 2, .port = 8471, .source = http::SourcePort::privileged};
+    Enrolments enrolments{};
     std::string state_folder = "/run/vf-guest";
     std::string report_folder = "/var/lib/vf-guest/reports";
     std::string metrics_file;  // empty: none

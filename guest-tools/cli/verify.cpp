@@ -20,24 +20,6 @@
 namespace vfmgr::guest::command {
 namespace {
 
-constexpr std::chrono::seconds kernel_time{10};
-constexpr std::chrono::seconds configure_time{30};
-
-// Returns the VF's netdev. If the resident vf-guest has not configured it, configures it now.
-Result<std::string> ready_netdev(Options const& options, GuestAttachment const& attachment) {
-    auto const deadline = std::chrono::steady_clock::now() + kernel_time;
-    VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
-    VFMGR_TRY(auto const netdevs, list_netdevs(socket, deadline));
-    StateFolder const state(options.state_folder);
-    auto const work = compare({attachment}, state.load(), netdevs);
-    if (!work.ready.empty()) return find_vf(netdevs, attachment)->name;
-    if (work.configure.empty()) return fail(no_netdev(attachment));
-    auto const& one = work.configure.front();
-    VFMGR_TRY(auto const configured, configure(one.attachment, one.netdev, state,
-                                               std::chrono::steady_clock::now() + configure_time));
-    return configured.ifname;
-}
-
 // Prefixes the lines of several verifications at once with `who`. Each line is one write, so lines
 // are never mixed.
 verify::GuestSession::OnTest on_test(Options const& options, std::string const& who) {
@@ -63,7 +45,7 @@ Result<VfReport> verify_one(Options const& options, HostClient& host, std::mutex
     auto plane = guest_plane(host, selection);
     auto const ifname = [&] {
         std::lock_guard const lock(configuring);
-        return ready_netdev(options, selection);
+        return ready_netdev(StateFolder(options.state_folder), selection);
     }();
     if (!ifname) {
         VfReport failed;
@@ -127,13 +109,14 @@ int verify_against_served(Options const& options,
     return finish(options, std::move(outcome));
 }
 
-Outcome verify_attachments(Options const& options, HostClient const& host,
+Outcome verify_attachments(Options const& options, HostEnds& host,
                            std::vector<std::string> const& attachments,
                            std::vector<verify::Measurement> const& measured) {
     std::mutex configuring;
     std::vector<OneVerification> all;
     for (auto const& attachment : attachments)
-        all.push_back({attachment, [&, own = host](std::function<void()> const& ready) mutable {
+        all.push_back({attachment,
+                       [&, own = host.of(attachment)](std::function<void()> const& ready) mutable {
                            return verify_one(options, own, configuring, attachment, measured,
                                              ready);
                        }});
@@ -149,11 +132,26 @@ Outcome verify_attachments(Options const& options, HostClient const& host,
 
 }  // namespace
 
+HostEnds host_of(Options const& options) {
+    StateFolder const state(options.state_folder);
+    return reach_host(
+        options.host, options.enrolments,
+        [&state](GuestAttachment const& attachment) -> Result<void> {
+            VFMGR_CHECK(ready_netdev(state, attachment));
+            return {};
+        },
+        [](std::string const& attachment, Result<void> done) {
+            if (done) return;
+            done.error().detail = fmt::format("attachment {}: {}", attachment, done.error().detail);
+            print_error(done.error());
+        });
+}
+
 int run_verify(Options const& options) {
     auto const measured = verify::select_tests(own_tests(), options.selection);
     if (!measured) return print_error(measured.error());
     if (!options.served.responder.empty()) return verify_against_served(options, *measured);
-    HostClient host(options.host);
+    auto host = host_of(options);
     auto const config = host.config(std::chrono::seconds(0), 0);
     if (!config) return print_error(config.error());
     if (auto const cleared = records_of(options).reports.keep_only(config->attachments); !cleared)

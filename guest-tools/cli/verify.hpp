@@ -11,6 +11,10 @@ namespace vfmgr::guest::command {
 // Returns vf-guest's exit status: the worst of all.
 [[nodiscard]] int run_verify(Options const& options);
 
+// Returns the ways to the host. Those over a VF are made first: it is set up, and its guest
+// enrolled. Prints what fails.
+[[nodiscard]] HostEnds host_of(Options const& options);
+
 // How a command is stopped.
 
 // Returns a descriptor that is readable after SIGTERM or SIGINT, which do nothing else from then

@@ -49,6 +49,7 @@ void Pace::await() {
 namespace {
 
 constexpr std::chrono::seconds answer_time{30};
+constexpr std::chrono::seconds enrolment_time{10};
 constexpr std::size_t error_bytes_max = 900;  // the host refuses sentences over 1024 bytes
 
 template <class T>
@@ -76,6 +77,10 @@ Result<GuestConfig> HostClient::config(std::chrono::seconds wait, std::uint64_t 
     request.query["wait"] = std::to_string(wait.count());
     request.query["revision"] = std::to_string(revision);
     return ask<GuestConfig>(request, wait + answer_time);
+}
+
+Result<GuestKey> HostClient::enrol(std::string const& secret) {
+    return ask<GuestKey>(make("POST", "/guest/v1/enrolment", KeyRequest{secret}), enrolment_time);
 }
 
 Result<HostTopology> HostClient::topology() {
@@ -125,58 +130,6 @@ Result<Verification> HostClient::report_error(GuestAttachment const& attachment,
     return ask<Verification>(
         make("PUT", "/guest/v1/runs/" + attachment.run.value_or("") + "/error", report),
         answer_time);
-}
-
-namespace {
-
-// Short, to make stopping fast: the client can't be interrupted while it waits.
-constexpr std::chrono::seconds poll_time{30};
-constexpr std::chrono::milliseconds pause_min{500};
-constexpr std::chrono::milliseconds pause_max{10'000};
-
-}  // namespace
-
-Result<std::unique_ptr<ConfigPoll>> ConfigPoll::start(http::Target const& host) {
-    VFMGR_TRY(auto wake, make_event());
-    return std::unique_ptr<ConfigPoll>(new ConfigPoll(host, std::move(wake)));
-}
-
-ConfigPoll::ConfigPoll(http::Target const& host, FileDescriptor wake)
-    : host_(host),
-      wake_(std::move(wake)),
-      thread_([this](std::stop_token const& stop) { run(stop); }) {}
-
-void ConfigPoll::run(std::stop_token const& stop) {
-    std::uint64_t revision = 0;
-    auto pause = pause_min;
-    while (!stop.stop_requested()) {
-        auto config = host_.config(poll_time, revision);
-        if (!config) {
-            put(std::move(config));
-            std::unique_lock lock(mutex_);
-            pausing_.wait_for(lock, stop, pause, [] { return false; });
-            pause = std::min(pause * 2, pause_max);
-            continue;
-        }
-        pause = pause_min;
-        if (config->revision == revision) continue;  // nothing new within poll_time
-        revision = config->revision;
-        put(std::move(config));
-    }
-}
-
-void ConfigPoll::put(Result<GuestConfig> config) {
-    {
-        std::lock_guard const lock(mutex_);
-        newest_ = std::move(config);
-    }
-    raise_event(wake_);
-}
-
-std::optional<Result<GuestConfig>> ConfigPoll::take() {
-    take_event(wake_);
-    std::lock_guard const lock(mutex_);
-    return std::exchange(newest_, std::nullopt);
 }
 
 }  // namespace vfmgr::guest

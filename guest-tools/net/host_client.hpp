@@ -4,15 +4,12 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
-#include <optional>
-#include <stop_token>
-#include <thread>
+#include <string>
 
 #include "api/http/http.hpp"
-#include "api/os/descriptor.hpp"
+#include "api/types/enrolment.hpp"
 #include "api/types/guest.hpp"
 #include "api/types/time.hpp"
 #include "api/types/topology.hpp"
@@ -49,7 +46,13 @@ class Pace {
 
 class HostClient {
   public:
-    explicit HostClient(http::Target target) : client_(std::move(target)) {}
+    // `key`: of a guest on TCP; empty without one.
+    explicit HostClient(http::Target target, std::string key = {}) : client_(std::move(target)) {
+        if (!key.empty()) client_.set_bearer_token(std::move(key));
+    }
+
+    // Exchanges an enrolment's token, or the key that the guest has, for a key.
+    [[nodiscard]] Result<GuestKey> enrol(std::string const& secret);
 
     // Returns at once when the host's revision is not `revision`, otherwise after `wait`.
     [[nodiscard]] Result<GuestConfig> config(std::chrono::seconds wait, std::uint64_t revision);
@@ -82,30 +85,6 @@ class HostClient {
 
     http::Client client_;
     std::shared_ptr<Paces> paces_ = std::make_shared<Paces>();
-};
-
-// Polls the host for the configuration on a thread of its own, and puts the newest one into a
-// mailbox with a descriptor to wait on. Owned by the resident vf-guest.
-
-class ConfigPoll {
-  public:
-    [[nodiscard]] static Result<std::unique_ptr<ConfigPoll>> start(http::Target const& host);
-    [[nodiscard]] int fd() const { return wake_.get(); }
-    // Returns what arrived since the last call: a configuration, or why the host could not be
-    // queried.
-    [[nodiscard]] std::optional<Result<GuestConfig>> take();
-
-  private:
-    ConfigPoll(http::Target const& host, FileDescriptor wake);
-    void run(std::stop_token const& stop);
-    void put(Result<GuestConfig> config);
-
-    HostClient host_;
-    FileDescriptor wake_;
-    std::mutex mutex_;
-    std::condition_variable_any pausing_;  // until stopped
-    std::optional<Result<GuestConfig>> newest_;
-    std::jthread thread_;  // ends before the others
 };
 
 }  // namespace vfmgr::guest

@@ -57,6 +57,8 @@ constexpr std::chrono::seconds configure_time{30};
 constexpr std::chrono::seconds udev_time{5};
 constexpr std::chrono::seconds netdev_time{30};  // from the request to the VF's netdev
 constexpr std::chrono::seconds retry_time{15};
+constexpr std::chrono::seconds enrolment_check_time{15};
+constexpr std::chrono::hours renewal_check_time{1};
 constexpr std::size_t runs_remembered_max = 256;
 
 }  // namespace
@@ -102,7 +104,7 @@ void Resident::give_up_on(GuestAttachment const& attachment, std::string netdev,
     failed(fmt::format("attachment {}", attachment.attachment), error);
     if (!run_is_due(attachment)) return;
     runs_done_.insert(*attachment.run);
-    auto verdict = host_.report_error(attachment, error);
+    auto verdict = host_.of(attachment.attachment).report_error(attachment, error);
     if (!verdict) return failed("the failure could not be reported to the host", verdict.error());
     remark("report", record(records_, {std::move(*verdict), std::move(netdev), {}, {}}));
 }
@@ -124,7 +126,8 @@ void Resident::verify_ready(std::vector<GuestAttachment> const& ready,
         if (found == configured.end()) continue;
         if (runs_done_.size() >= runs_remembered_max) runs_done_.clear();
         runs_done_.insert(*attachment.run);
-        auto const report = run_tests(guest_plane(host_, attachment), {attachment, found->ifname},
+        auto const report = run_tests(guest_plane(host_.of(attachment.attachment), attachment),
+                                      {attachment, found->ifname},
                                       verify::measurements_of(own_tests(), attachment.profile));
         if (!report) {
             failed(fmt::format("verification {}", *attachment.run), report.error());
@@ -158,15 +161,23 @@ void Resident::note_missing(std::vector<GuestAttachment> const& missing) {
     missing_until_ = std::move(still);
 }
 
-Result<void> Resident::apply(std::vector<GuestAttachment> const& desired) {
-    remark("report", records_.reports.keep_only(desired));
-    // Comes first: a service that handles a new netdev then finds its description.
-    remark("set-up", kept_.keep_only(desired));
+Result<void> Resident::apply(std::vector<GuestAttachment> const& desired, Extent extent) {
+    if (extent == Extent::all) {
+        remark("report", records_.reports.keep_only(desired));
+        // Comes first: a service that handles a new netdev then finds its description.
+        remark("set-up", kept_.keep_only(desired));
+    }
     for (auto const& attachment : desired) remark("set-up", kept_.keep(attachment));
     VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
     VFMGR_TRY(auto const netdevs, list_netdevs(socket, Steady::now() + kernel_time));
     retry_at_ = Deadline::max();
-    auto const work = compare(desired, records_.state.load(), netdevs);
+    auto had = records_.state.load();
+    if (extent == Extent::these)
+        std::erase_if(had, [&](Configured const& one) {
+            return std::ranges::find(desired, one.attachment, &GuestAttachment::attachment) ==
+                   desired.end();
+        });
+    auto const work = compare(desired, had, netdevs);
     for (auto const& one : work.clean_up) clean_up_one(one);
     for (auto const& one : work.configure) configure_one(one);
     note_missing(work.missing);
@@ -176,9 +187,42 @@ Result<void> Resident::apply(std::vector<GuestAttachment> const& desired) {
     return {};
 }
 
+// The VFs come first: over them the host is reached.
+void Resident::reach() {
+    host_ = reach_host(
+        vsock_, enrolments_,
+        [this](GuestAttachment const& attachment) -> Result<void> {
+            VFMGR_CHECK(ready_netdev(records_.state, attachment));
+            return {};
+        },
+        [this](std::string const& attachment, Result<void> const& done) {
+            remark("attachment " + attachment, done);
+        });
+    reached_ = enrolments_.kept();
+}
+
+// An enrolment may come while this runs, and a key be refused or its time half over.
+void Resident::enrol_again() {
+    bool const pending = !enrolments_.pending().empty();
+    auto const half = Steady::now() >= renew_at_;
+    if (!pending && !half && reached_ == enrolments_.kept()) return;
+    if (half) renew_at_ = Steady::now() + renewal_check_time;
+    reach();
+    poll_->use(host_);
+}
+
+std::vector<GuestAttachment> Resident::with_enrolled() const {
+    auto all = desired_;
+    for (auto& one : enrolments_.attachments())
+        if (std::ranges::find(all, one.attachment, &GuestAttachment::attachment) == all.end())
+            all.push_back(std::move(one));
+    return all;
+}
+
 Result<void> Resident::once() {
+    reach();
     VFMGR_TRY(auto const config, host_.config(std::chrono::seconds(0), 0));
-    VFMGR_CHECK(apply(config.attachments));
+    VFMGR_CHECK(apply(config.attachments, Extent::all));
     if (first_error_) return fail(*first_error_);
     return write_metrics(records_);
 }
@@ -186,7 +230,8 @@ Result<void> Resident::once() {
 Deadline Resident::next_due() const {
     auto next = std::min(retry_at_, Steady::now() + std::chrono::hours(1));
     for (auto const& [run, until] : missing_until_) next = std::min(next, until);
-    return next;
+    // A file in /etc reports nothing when it comes, and fw_cfg's when its module is loaded.
+    return std::min(next, Steady::now() + enrolment_check_time);
 }
 
 void Resident::take(Result<GuestConfig> config) {
@@ -195,10 +240,24 @@ void Resident::take(Result<GuestConfig> config) {
     desired_ = std::move(config->attachments);
 }
 
+Result<std::string> ready_netdev(StateFolder const& state, GuestAttachment const& attachment) {
+    VFMGR_TRY(auto socket, NlSocket::open(NlProtocol::route));
+    VFMGR_TRY(auto const netdevs, list_netdevs(socket, Steady::now() + kernel_time));
+    auto const work = compare({attachment}, state.load(), netdevs);
+    if (!work.ready.empty()) return find_vf(netdevs, attachment)->name;
+    if (work.configure.empty()) return fail(no_netdev(attachment));
+    auto const& one = work.configure.front();
+    VFMGR_TRY(auto const configured,
+              configure(one.attachment, one.netdev, state, Steady::now() + configure_time));
+    return configured.ifname;
+}
+
 Result<void> Resident::watch(int stop_fd) {
     // Precedes the first observation, to miss no change.
     VFMGR_TRY(auto monitor, EventMonitor::open());
-    VFMGR_TRY(poll_, ConfigPoll::start(target_));
+    reach();
+    renew_at_ = Steady::now() + renewal_check_time;
+    VFMGR_TRY(poll_, ConfigPoll::start(host_));
     bool known = false;  // nothing is cleaned up before the host's first answer
     while (true) {
         auto const events = monitor.fds();
@@ -210,8 +269,11 @@ Result<void> Resident::watch(int stop_fd) {
             known = known || config->has_value();
             take(std::move(*config));
         }
-        if (!known) continue;
-        if (auto const applied = apply(desired_); !applied) {
+        enrol_again();
+        auto const desired = with_enrolled();
+        if (!known && desired.empty()) continue;
+        auto const extent = known ? Extent::all : Extent::these;
+        if (auto const applied = apply(desired, extent); !applied) {
             failed("the kernel's network devices can't be read", applied.error());
             retry_at_ = Steady::now() + retry_time;
         }

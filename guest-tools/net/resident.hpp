@@ -9,8 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "guest-tools/net/config_poll.hpp"
 #include "guest-tools/net/configure.hpp"
-#include "guest-tools/net/host_client.hpp"
+#include "guest-tools/net/enrolment.hpp"
 #include "guest-tools/net/kept_setup.hpp"
 #include "guest-tools/net/vf_report.hpp"
 #include "vfmgr/netlink/link.hpp"
@@ -35,6 +36,10 @@ struct Work {
                            std::vector<Configured> const& configured,
                            std::vector<Netdev> const& netdevs);
 
+// Returns the VF's netdev, set up: now, if no other vf-guest has done so. Blocking.
+[[nodiscard]] Result<std::string> ready_netdev(StateFolder const& state,
+                                               GuestAttachment const& attachment);
+
 // vf-guest up: brings every VF of this VM to the state that the host desires, runs the requested
 // verifications, and cleans up after VFs that are gone. One thread besides ConfigPoll's.
 
@@ -43,8 +48,12 @@ using Report = std::function<void(std::string const&)>;
 
 class Resident {
   public:
-    Resident(http::Target const& host, Records records, Report report)
-        : target_(host), host_(host), records_(std::move(records)), report_(std::move(report)) {}
+    Resident(http::VsockTarget const& vsock, Enrolments enrolments, Records records, Report report)
+        : vsock_(vsock),
+          enrolments_(std::move(enrolments)),
+          host_(vsock, enrolments_),
+          records_(std::move(records)),
+          report_(std::move(report)) {}
 
     // Applies one configuration from the host. Returns the Error of the first step that failed.
     // Updates the records after each change and each verification.
@@ -54,7 +63,12 @@ class Resident {
     [[nodiscard]] Result<void> watch(int stop_fd);
 
   private:
-    [[nodiscard]] Result<void> apply(std::vector<GuestAttachment> const& desired);
+    // all: nothing else is set up in this VM.
+    enum class Extent { all, these };
+    [[nodiscard]] Result<void> apply(std::vector<GuestAttachment> const& desired, Extent extent);
+    void reach();
+    void enrol_again();
+    [[nodiscard]] std::vector<GuestAttachment> with_enrolled() const;
     void take(Result<GuestConfig> config);
     void remark(std::string const& about, Result<void> const& done);
     void configure_one(ToConfigure const& one);
@@ -67,8 +81,10 @@ class Resident {
     [[nodiscard]] Deadline next_due() const;
     [[nodiscard]] bool run_is_due(GuestAttachment const& attachment) const;
 
-    http::Target target_;
-    HostClient host_;
+    http::VsockTarget vsock_;
+    Enrolments enrolments_;
+    HostEnds host_;
+    std::vector<Enrolled> reached_;  // that host_ has
     Records records_;
     KeptSetup kept_ = kept_in_this_vm();
     Report report_;
@@ -79,6 +95,7 @@ class Resident {
     std::map<std::string, std::string> last_remarks_;  // the same, by subject
     std::optional<Error> first_error_;
     Deadline retry_at_ = Deadline::max();
+    Deadline renew_at_ = Deadline::max();  // when keys are checked for their age
     std::unique_ptr<ConfigPoll> poll_;
 };
 
