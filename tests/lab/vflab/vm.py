@@ -115,7 +115,7 @@ class VM:
             if result.status != 0:
                 raise NotInTime(f"VM {self.name} did not answer within {seconds} s: {result}")
         else:
-            done = "init: done" if self.image == "tiny" else "login:"
+            done = "init: done" if self.image == "tiny" else "vm-exec: ready"
             self.wait_console(done, seconds)
         return self
 
