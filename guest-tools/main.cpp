@@ -204,6 +204,8 @@ void add_gpu_commands(CommandLine& line) {
                  show_topology);
     topology->add_option("--write", options.topology_file,
                          "write what the host reports to this file, for NCCL");
+    topology->add_flag("--measure", options.measures,
+                       "measure how fast main memory and each NIC reach each GPU");
     test->add_option(
         "--gpu", options.pci,
         "PCI address (default: the GPU nearest to a NIC); the all-reduce takes all GPUs");

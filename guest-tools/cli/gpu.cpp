@@ -19,6 +19,7 @@
 #include "guest-tools/gpu/gpu_test.hpp"
 #include "guest-tools/gpu/gpu_text.hpp"
 #include "guest-tools/gpu/load_peermem.hpp"
+#include "guest-tools/gpu/near.hpp"
 #include "guest-tools/gpu/topology.hpp"
 #include "vfmgr/checks/doctor.hpp"
 
@@ -141,7 +142,14 @@ int show_topology(Options const& options) {
     if (!found) return print_error(found.error());
     auto const notes = host ? host->notes : std::vector<std::string>();
     auto const pairs = gpu::judge(machine, found->infos, host, nccl_state(text));
-    print_answer(options, {{"pairs", pairs}, {"notes", notes}}, gpu::describe(pairs, notes));
+    auto page = gpu::describe(pairs, notes);
+    nlohmann::json document{{"pairs", pairs}, {"notes", notes}};
+    if (options.gpu.measures) {
+        auto const tests = gpu::measure(*found, machine, pairs);
+        for (auto const& test : tests) page += gpu::describe(test);
+        document["measured"] = tests;
+    }
+    print_answer(options, document, page);
     return 0;
 }
 

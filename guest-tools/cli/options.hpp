@@ -53,6 +53,7 @@ struct GpuOptions {
     std::optional<std::uint64_t> bytes;  // of the checked buffer; absent: 1 GiB, or what fits
     unsigned rounds = 200;
     std::string topology_file;  // empty: prints what is known
+    bool measures = false;      // `gpu topology`
 };
 
 // What `stream receive` and `stream send` do; addresses as they were typed.

@@ -109,6 +109,9 @@ struct CudaCalls {
     CudaCall<CudaPointer> cuMemFree_v2 = library.need("cuMemFree_v2");
     CudaCall<CudaPointer*, std::size_t, unsigned> cuMemAllocManaged =
         library.need("cuMemAllocManaged");
+    // Page-locked main memory.
+    CudaCall<void**, std::size_t, unsigned> cuMemHostAlloc = library.maybe("cuMemHostAlloc");
+    CudaCall<void*> cuMemFreeHost = library.maybe("cuMemFreeHost");
     CudaCall<CudaPointer, unsigned char, std::size_t> cuMemsetD8_v2 = library.need("cuMemsetD8_v2");
     CudaCall<CudaPointer, void const*, std::size_t> cuMemcpyHtoD_v2 =
         library.need("cuMemcpyHtoD_v2");
