@@ -29,7 +29,8 @@ enum class OperationKind {
     confirm_gone_pf,
     rekey_pf,
     apply,
-    change_attachment
+    change_attachment,
+    place_hostdevs
 };
 
 enum class OperationState { queued, running, succeeded, failed };

@@ -27,6 +27,21 @@ void fields(F& f, V& vfs) {
     f.nullable("verify_profile", vfs.verify_profile);
 }
 
+template <class F, Of<PlacedHostdev> V>
+void fields(F& f, V& hostdev) {
+    f.value("pci", hostdev.pci);
+    f.maybe("cell", hostdev.cell);
+    f.value("switches", hostdev.switches);
+}
+
+template <class F, Of<GuestPcie> V>
+void fields(F& f, V& pcie) {
+    f.value("next_bus", pcie.next_bus);
+    f.value("free_slots", pcie.free_slots);
+    f.value("cell_nodes", pcie.cell_nodes);
+    f.value("placed", pcie.placed);
+}
+
 template <class F, Of<VmInfo> V>
 void fields(F& f, V& vm) {
     f.value("uuid", vm.uuid);
@@ -46,6 +61,7 @@ void fields(F& f, V& vm) {
     f.value("hostdev_networks", vm.hostdev_networks);
     f.defaulted("declared", vm.declared);
     f.nullable("declared_wrong", vm.declared_wrong);
+    f.maybe("pcie", vm.pcie);
 }
 
 template <class F, Of<VmIdentity> V>
@@ -57,6 +73,8 @@ void fields(F& f, V& vm) {
 
 template struct Json<VmInterface>;
 template struct Json<DeclaredVfs>;
+template struct Json<PlacedHostdev>;
+template struct Json<GuestPcie>;
 template struct Json<VmInfo>;
 template struct Json<VmIdentity>;
 

@@ -44,6 +44,26 @@ struct DeclaredVfs {
     bool operator==(DeclaredVfs const&) const = default;
 };
 
+// Where vfmgr puts a host device into a VM's PCI tree, so that the VM finds near what is near.
+struct PlacedHostdev {
+    PciAddress pci;                       // on the host
+    std::optional<std::uint32_t> cell{};  // the VM's NUMA cell that it is at; absent: none
+    std::vector<std::uint32_t>
+        switches{};  // that it is below, from the root down; numbers are free
+    bool operator==(PlacedHostdev const&) const = default;
+};
+
+// What placing can use of a VM's persistent XML; what an earlier placing added counts as free.
+struct GuestPcie {
+    std::uint32_t next_bus = 1;             // libvirt's number of the next controller
+    std::vector<std::uint32_t> free_slots;  // of the PCIe root, for ports
+    // By NUMA cell of the VM: the host's one node that its memory is bound to (<memnode>); -1: to
+    // none, or to several. Empty also for a VM that has expander buses of its own.
+    std::vector<std::int32_t> cell_nodes;
+    std::vector<PlacedHostdev> placed;  // by vfmgr, now
+    bool operator==(GuestPcie const&) const = default;
+};
+
 struct VmInfo {
     std::string uuid;
     std::string name;
@@ -63,6 +83,7 @@ struct VmInfo {
     std::vector<std::string> hostdev_networks;  // hostdev-mode libvirt networks that it uses
     std::vector<DeclaredVfs> declared;          // in the XML that it runs with, or will
     std::optional<std::string> declared_wrong;  // why that can't be read; then `declared` is empty
+    std::optional<GuestPcie> pcie;              // absent: transient, or its machine has no PCIe
     bool operator==(VmInfo const&) const = default;
 };
 
@@ -77,6 +98,8 @@ struct VmIdentity {
 
 extern template struct Json<VmInterface>;
 extern template struct Json<DeclaredVfs>;
+extern template struct Json<PlacedHostdev>;
+extern template struct Json<GuestPcie>;
 extern template struct Json<VmInfo>;
 extern template struct Json<VmIdentity>;
 

@@ -29,6 +29,7 @@
 #include "api/types/reservation.hpp"
 #include "api/types/tenant.hpp"
 #include "api/types/vm_info.hpp"
+#include "api/types/vm_topology.hpp"
 #include "service/cli/server.hpp"
 #include "service/cli/show.hpp"
 #include "service/cli/yaml.hpp"
@@ -241,6 +242,7 @@ template Result<PfView> value_of(http::Response const&);
 template Result<RdmaLink> value_of(http::Response const&);
 template Result<VfView> value_of(http::Response const&);
 template Result<VmInfo> value_of(http::Response const&);
+template Result<VmTopology> value_of(http::Response const&);
 template Result<ItemList<Attachment>> value_of(http::Response const&);
 template Result<ItemList<AuditEntry>> value_of(http::Response const&);
 template Result<ItemList<FirmwareView>> value_of(http::Response const&);

@@ -2,11 +2,14 @@
 // The daemon's version and health, and the VMs that it knows.
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "api/types/daemon.hpp"
 #include "api/types/json.hpp"
 #include "service/routes/api.hpp"
 #include "service/routes/page.hpp"
 #include "vfmgr/plan/drift.hpp"
+#include "vfmgr/plan/guest_topology.hpp"
 
 namespace vfmgr {
 namespace {
@@ -64,6 +67,18 @@ Result<http::Response> show_vm(Call const& call, Snapshot const& now) {
                 "virsh list --all shows the VMs of this host");
 }
 
+// Also of a VM that no VF is attached to.
+Result<http::Response> show_vm_topology(Call const& call, Snapshot const& now) {
+    VFMGR_TRY(VmInfo const* const vm, readable_vm(*now.host, call.ids.at("vm")));
+    return json_response(200, vm_topology(*now.host, *vm));
+}
+
+Result<Change> place_in_vm(bool back, Call const& call) {
+    return Change{PlaceInVm{call.ids.at("vm"), back}, [](Call const&, Snapshot const&) {
+                      return dry_run_response({"the VM's devices are there already"});
+                  }};
+}
+
 }  // namespace
 
 std::vector<Route> root_routes() {
@@ -75,10 +90,14 @@ std::vector<Route> root_routes() {
 }
 
 std::vector<Route> vm_routes() {
+    auto const topology = "/v1/vms/{vm}/topology";
     return {
         {"GET", "/v1/vms", Role::viewer, Published{list_vms}, list_parameters({"state"}),
          for_tenants_too},
         {"GET", "/v1/vms/{vm}", Role::viewer, Published{show_vm}, {}, for_tenants_too},
+        {"GET", topology, Role::viewer, Published{show_vm_topology}},
+        {"POST", topology, Role::operator_, std::bind_front(place_in_vm, false), {"dry_run"}},
+        {"DELETE", topology, Role::operator_, std::bind_front(place_in_vm, true), {"dry_run"}},
     };
 }
 

@@ -12,6 +12,7 @@ from live_daemon import until
 from network_answers import (NETWORK, NETWORK_RULES, PF, POOL, SPARE, NetworkAnswers,
                              set_up_networks)
 from operation_answers import OPERATION_RULES, OperationAnswers
+from placing_answers import FAR_NIC, PLACED, PLACES, PlacingAnswers
 
 CARD = "0000:03:00.0"
 LOOSE, ELSEWHERE = "0000:04:00.0", "0000:05:00.0"  # a PF that is removed, and inserted there
@@ -34,10 +35,13 @@ def card():
 
 HOST = {"pfs": [{"model": "igb", "pci": PF, "ifname": "enp1s0", "total_vfs": 16},
                 {"model": "igb", "pci": SPARE, "ifname": "enp2s0"},
-                {"model": "igb", "pci": LOOSE, "ifname": "enp4s0"}],
+                {"model": "igb", "pci": LOOSE, "ifname": "enp4s0"},
+                {"model": "igb", "pci": FAR_NIC, "ifname": "enp18s0"}],
         "vms": [*({"name": name, "uuid": f"{number:08}-1111-1111-1111-111111111111",
                    "free_pcie_ports": 8} for number, name in enumerate(VMS)),
-                {"name": "off", "uuid": "99999999-1111-1111-1111-111111111111", "runs": False}],
+                {"name": "off", "uuid": "99999999-1111-1111-1111-111111111111", "runs": False},
+                PLACED],
+        "places": PLACES,
         "firmware": [card()], "gids": ["192.168.100.1", "127.0.0.1"],
         "network": {"netdevs": {"eno2": NETDEV, "lo": {**NETDEV, "loopback": True}}, "rdma": {},
                     "rxe_module": True, "siw_module": True, "stale": False, "stale_reason": "",
@@ -82,7 +86,7 @@ def set_up(daemon):
     daemon.do("PUT", f"/v1/pfs/{PF}/spec", SPEC)
 
 
-class Api(NetworkAnswers, DesiredAnswers, EventAnswers, OperationAnswers):
+class Api(NetworkAnswers, DesiredAnswers, EventAnswers, OperationAnswers, PlacingAnswers):
     def __init__(self, asker, daemon):
         self.asker, self.daemon, self.who = asker, daemon, {}
         self.operations = asker.document.operations

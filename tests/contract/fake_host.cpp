@@ -48,6 +48,7 @@ struct HostVm {
     std::vector<VmInterface> interfaces;
     std::vector<DeclaredVfs> declared;
     std::vector<PciAddress> gpus;
+    std::optional<GuestPcie> pcie;
 };
 template <class F, Of<HostVm> V>
 void fields(F& f, V& vm) {
@@ -59,6 +60,7 @@ void fields(F& f, V& vm) {
     f.defaulted("interfaces", vm.interfaces);
     f.defaulted("declared", vm.declared);
     f.defaulted("gpus", vm.gpus);
+    f.maybe("pcie", vm.pcie);
 }
 
 struct HostDocument {
@@ -263,6 +265,7 @@ Result<void> FakeHost::load(nlohmann::json const& document) {
         vm.free_pcie_ports = one.free_pcie_ports;
         vm.interfaces = one.interfaces;
         vm.declared = one.declared;
+        vm.pcie = one.pcie;
         for (auto const& gpu : one.gpus) vm.config.push_back({gpu, std::nullopt});
         vm.state = VmState::shut_off;
         vm.start_id.reset();

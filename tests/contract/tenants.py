@@ -42,6 +42,8 @@ REQUESTS = {
     "listRdmaNames": ("", None, 200), "listTraffic": ("", None, 200),
     "listFirmware": ("", None, 200), "bundleHost": ("", None, 200),
     "listVms": ("", None, 200), "getVm": ("", None, 200),
+    "getVmTopology": ("", None, 200), "placeInVm": (DRY, None, 422),
+    "undoPlaceInVm": (DRY, None, 422),
     "listAttachments": ("", None, 200),
     "attach": (DRY, {"vm": "{vm}", "pool": "{pool}", "network": "{network}"}, 200),
     "getAttachment": ("", None, 200), "detach": (DRY, None, 200),

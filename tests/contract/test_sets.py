@@ -4,7 +4,7 @@
 import json
 
 import pytest
-from live_daemon import Daemon
+from live_daemon import Daemon, until
 from test_live import refused
 from vfctl import vfctl
 
@@ -25,7 +25,9 @@ HOST = {"pfs": [{"model": "igb", "pci": PF, "ifname": "enp1s0"},
         "places": {"gpus": [place(gpu, n) for n, gpu in enumerate(GPUS)],
                    "pfs": [place(PF, 1), place(OTHER, 0)], "redirecting": [], "unread": []},
         "vms": [{"name": "vm1", "uuid": "11111111-1111-1111-1111-111111111111",
-                 "free_pcie_ports": 8, "gpus": GPUS},
+                 "free_pcie_ports": 8, "gpus": GPUS,
+                 "pcie": {"next_bus": 3, "free_slots": [4, 5], "cell_nodes": [],
+                          "placed": []}},
                 {"name": "vm2", "uuid": "22222222-2222-2222-2222-222222222222"}]}
 RAILS = [{"vm": "vm1", "pf": pf} for pf in (PF, OTHER)]
 
@@ -114,3 +116,23 @@ def test_each_gpu_gets_the_nearest_vf(daemon):
     refused(daemon.ask("POST", "/v1/attachments", {"vm": "vm2", "near": "gpu"}), 409, "has no GPU")
     for command in (("show", ended["attachments"][0]), ("list",)):
         assert "PIX" in vfctl(daemon, "attachment", *command).stdout, command
+
+
+def test_a_vm_that_is_off_gets_its_devices_placed_as_on_the_host(daemon):
+    vm = "/v1/vms/vm1"
+    near = {"vm": "vm1", "near": "gpu"}
+    daemon.do("POST", "/v1/attachments", {"attachments": [near, near]})
+    until(lambda: daemon.ask("GET", vm + "/topology")[1]["xml"], "the VFs are not in its XML")
+    refused(daemon.ask("POST", vm + "/topology"), 409, "virsh shutdown vm1")
+    daemon.happen(stop_vm=HOST["vms"][0]["uuid"])
+    until(lambda: daemon.ask("GET", vm)[1]["state"] == "shut_off", "stopped")
+    shown = vfctl(daemon, "topology", "--vm", "vm1").stdout
+    assert "ON THE HOST" in shown and "PIX" in shown and "SYS" in shown
+    assert "pcie-switch-upstream-port" in vfctl(daemon, "topology", "--vm", "vm1", "--xml").stdout
+    vfctl(daemon, "topology", "--vm", "vm1", "--apply")
+    topology = daemon.ask("GET", vm + "/topology")[1]
+    assert topology["placed"]
+    assert [pair["in_guest"] for pair in topology["pairs"]] == ["PHB", "PIX", "PIX", "PHB"]
+    assert all(device["in_guest"] == device["proposed"] for device in topology["devices"])
+    vfctl(daemon, "topology", "--vm", "vm1", "--back")
+    assert daemon.ask("GET", vm)[1]["pcie"]["placed"] == []

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "vfmgr/plan/guest_topology.hpp"
+
 namespace vfmgr {
 
 namespace {
@@ -83,6 +85,7 @@ Result<Observed> FakeHypervisor::effect(HypervisorStep const& step, FaultPoint u
     if (until == FaultPoint::before) return Observed{};
     if (auto const* in = std::get_if<AttachHostdev>(&step)) return attach(*in, until);
     if (auto const* vsock = std::get_if<AddVsock>(&step)) return add_vsock(*vsock, until);
+    if (auto const* places = std::get_if<PlaceHostdevs>(&step)) return place(*places);
     return remove(std::get<DetachHostdev>(step), until);
 }
 
@@ -162,6 +165,28 @@ Result<Observed> FakeHypervisor::add_vsock(AddVsock const& step, FaultPoint unti
     }
     if (!step.config || (step.live && until == FaultPoint::halfway)) return Observed{};
     target->has_vsock = true;
+    return Observed{};
+}
+
+// One redefinition of the domain: all or nothing.
+Result<Observed> FakeHypervisor::place(PlaceHostdevs const& step) {
+    VFMGR_TRY(auto* const target, vm(step.vm_uuid));
+    if (target->state != VmState::shut_off || !target->pcie)
+        return hypervisor_refused(fmt::format("domain {} is running or has no PCIe", target->name),
+                                  "shut it down");
+    for (auto const& each : step.hostdevs)
+        if (!uses(target->config, each.pci))
+            return hypervisor_refused(
+                fmt::format("domain {} has no {}", target->name, to_string(each.pci)),
+                "attach it first");
+    VFMGR_TRY(auto const places, guest_places(*target->pcie, target->name, step.hostdevs));
+    for (auto const& former : target->pcie->placed)
+        if (auto const now = std::ranges::find(target->config, former.pci, &VmHostdev::pci);
+            now != target->config.end())
+            now->in_guest.reset();
+    for (auto const& each : places.hostdevs)
+        std::ranges::find(target->config, each.pci, &VmHostdev::pci)->in_guest = each.in_guest;
+    target->pcie->placed = step.hostdevs;
     return Observed{};
 }
 

@@ -49,6 +49,7 @@ class FakeHypervisor final : public Hypervisor {
   private:
     Result<Observed> effect(HypervisorStep const& step, FaultPoint until);
     Result<Observed> attach(AttachHostdev const& step, FaultPoint until);
+    Result<Observed> place(PlaceHostdevs const& step);
     Result<Observed> add_vsock(AddVsock const& step, FaultPoint until);
     Result<Observed> remove(DetachHostdev const& step, FaultPoint until);
     [[nodiscard]] Result<VmInfo*> vm(std::string const& uuid);

@@ -22,6 +22,7 @@
 #include "api/types/tenant.hpp"
 #include "api/types/topology.hpp"
 #include "api/types/vm_info.hpp"
+#include "api/types/vm_topology.hpp"
 #include "tests/fuzz/require.hpp"
 
 namespace {
@@ -87,7 +88,7 @@ void as_prefix(std::string_view text) {
     if (auto const broadcast = prefix->broadcast()) require(prefix->contains(*broadcast));
 }
 
-constexpr std::array<void (*)(std::string_view), 35> parsers{as_document<PfSpec>,
+constexpr std::array<void (*)(std::string_view), 36> parsers{as_document<PfSpec>,
                                                              as_document<AttachmentSpec>,
                                                              as_document<VfSpec>,
                                                              as_document<Operation>,
@@ -121,6 +122,7 @@ constexpr std::array<void (*)(std::string_view), 35> parsers{as_document<PfSpec>
                                                              as_document<Tenant>,
                                                              as_document<AttachmentPatch>,
                                                              as_document<HostTree>,
+                                                             as_document<VmTopology>,
                                                              as_pkey};
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "vfmgr/engine/tenants.hpp"
 #include "vfmgr/plan/external.hpp"
 #include "vfmgr/plan/firmware.hpp"
+#include "vfmgr/plan/guest_topology.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
 #include "vfmgr/plan/schedule.hpp"
 
@@ -211,6 +212,16 @@ struct Engine::Admitting {
         return Admission{OperationKind::remove_rdma_link, "/v1/rdma-links/" + what.name,
                          std::move(plan),
                          calling(engine.links_, &Links::remove_link, what, if_match)};
+    }
+
+    Result<Admission> operator()(PlaceInVm const& command) const {
+        VFMGR_TRY(Plan plan, plan_placing(host, command.vm, command.back));
+        auto const& uuid = find_vm(host, command.vm)->uuid;
+        Admission admission{OperationKind::place_hostdevs, "/v1/vms/" + uuid, std::move(plan)};
+        if (!admission.plan.steps.empty())
+            admission.work = calling(engine.attachments_, &Attachments::place_hostdevs,
+                                     PlaceInVm{uuid, command.back});
+        return admission;
     }
 
     Result<Admission> operator()(EndGonePf const& command) const {

@@ -37,6 +37,8 @@ class Attachments : public EnginePart {
     void detach(Operation& operation, std::vector<std::string> const& ids);
     void lift(Operation& operation, VfId const& vf);
     void verify(Operation& operation, Verify const& command);
+    // The VM is named by its UUID.
+    void place_hostdevs(Operation& operation, PlaceInVm const& command);
 
     // Plans the detach from a fresh view, and does it, under the caller's claims. The attachment
     // ends, or its VF is quarantined.

@@ -117,6 +117,11 @@ struct AddLink {
 struct RemoveLink {
     RdmaLinkRemoval what;
 };
+// Gives a VM's host devices places that are near each other as on the host; `back`: those before.
+struct PlaceInVm {
+    std::string vm;  // name or UUID
+    bool back = false;
+};
 // An admin declares that the absent PF is gone: its attachments end.
 struct EndGonePf {
     PciAddress pf;
@@ -138,7 +143,7 @@ struct ReplaceDesired {
 using Command =
     std::variant<ReplacePfSpec, ForgetPf, PutNetwork, RemoveNetwork, PutPool, RemovePool, PutTenant,
                  RemoveTenant, PutIdentities, Reserve, Release, Attach, ChangeAttachment, Detach,
-                 LiftQuarantine, Verify, ChangeFirmware, AddLink, RemoveLink, EndGonePf,
+                 LiftQuarantine, Verify, ChangeFirmware, AddLink, RemoveLink, PlaceInVm, EndGonePf,
                  ConfirmGonePf, RekeyPf, ReplaceDesired>;
 
 // Dry run: plan (and attachment). Nothing to do: neither. Otherwise: operation, with the plan that

@@ -23,6 +23,7 @@ bool can_be_cancelled(OperationKind kind) {
         case OperationKind::remove_rdma_link:
         case OperationKind::apply:
         case OperationKind::change_attachment:
+        case OperationKind::place_hostdevs:
             return true;
         case OperationKind::detach:
         case OperationKind::restore:

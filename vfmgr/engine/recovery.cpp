@@ -134,6 +134,10 @@ struct Claiming {
         for (auto const& function : command.card.functions) keys.merge(of_pf(function));
         return keys;
     }
+    ClaimKeys operator()(PlaceInVm const& command) const {
+        auto const* const vm = find_vm(*now.host, command.vm);
+        return vm ? ClaimKeys{VmKey{vm->uuid}} : ClaimKeys{};
+    }
     ClaimKeys operator()(AddLink const& command) const {
         ClaimKeys keys;
         add_link(keys, command.link);

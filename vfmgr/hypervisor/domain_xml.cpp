@@ -6,57 +6,17 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <charconv>
 #include <pugixml.hpp>
 #include <set>
 #include <sstream>
+
+#include "vfmgr/hypervisor/guest_pcie.hpp"
+#include "vfmgr/hypervisor/xml_values.hpp"
 
 namespace vfmgr {
 namespace {
 
 constexpr std::size_t xml_bytes_max = std::size_t{4} * 1024 * 1024;
-
-// libvirt writes 0x0000 and accepts decimal as well. nullopt: absent, or not a number up to `max`.
-std::optional<std::uint32_t> number(pugi::xml_attribute const& attribute, std::uint32_t max) {
-    std::string_view text = attribute.value();
-    int base = 10;
-    if (text.starts_with("0x") || text.starts_with("0X")) {
-        base = 16;
-        text.remove_prefix(2);
-    }
-    std::uint32_t value = 0;
-    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-    if (text.empty() || error != std::errc{} || end != text.data() + text.size() || value > max)
-        return std::nullopt;
-    return value;
-}
-
-// Parses <address domain= bus= slot= function=>; libvirt leaves out a domain or function of 0.
-std::optional<PciAddress> pci_address(pugi::xml_node const& address) {
-    auto const part = [&](char const* name, std::uint32_t max) {
-        auto const attribute = address.attribute(name);
-        return attribute ? number(attribute, max) : std::optional<std::uint32_t>(0);
-    };
-    auto const domain = part("domain", 0xffffffff);
-    auto const bus = part("bus", 0xff);
-    auto const slot = part("slot", 0x1f);
-    auto const function = part("function", 7);
-    if (!address.attribute("bus") || !address.attribute("slot")) return std::nullopt;
-    if (!domain || !bus || !slot || !function) return std::nullopt;
-    return PciAddress{*domain, static_cast<std::uint8_t>(*bus), static_cast<std::uint8_t>(*slot),
-                      static_cast<std::uint8_t>(*function)};
-}
-
-// The device's place in the guest: its own <address>, not the one inside <source>.
-std::optional<PciAddress> guest_address(pugi::xml_node const& device) {
-    auto const address = device.child("address");
-    if (std::string_view(address.attribute("type").value()) != "pci") return std::nullopt;
-    return pci_address(address);
-}
-
-bool is(pugi::xml_attribute const& attribute, std::string_view value) {
-    return std::string_view(attribute.value()) == value;
-}
 
 // libvirt gives each interface a MAC; one without, or with another kind of address, has none to
 // collide with.
@@ -68,16 +28,6 @@ std::optional<VmInterface> read_interface(pugi::xml_node const& device) {
                           is(device.child("teaming").attribute("type"), "persistent")};
     if (type == "hostdev") interface.pci = pci_address(device.child("source").child("address"));
     return interface;
-}
-
-// Three ways to give a domain a host PCI device. libvirt prints a live <interface type='network'>
-// of a hostdev network as type='hostdev' with the VF it chose.
-bool takes_host_pci(pugi::xml_node const& device) {
-    std::string_view const kind = device.name();
-    if (kind == "hostdev") return is(device.attribute("type"), "pci");
-    if (kind == "interface") return is(device.attribute("type"), "hostdev");
-    if (kind == "disk") return is(device.attribute("type"), "nvme");
-    return false;
 }
 
 Result<DomainHostdev> read_hostdev(pugi::xml_node const& device, std::string const& vm) {
@@ -248,6 +198,7 @@ Result<DomainXml> parse_domain_xml(std::string_view xml) {
     domain.free_addresses = find_free_addresses(domain, ports, root);
     domain.free_ports = count_free_ports(domain, ports);
     domain.declared = declared_in(root);
+    domain.pcie = guest_pcie_in(root);
     return domain;
 }
 
@@ -322,6 +273,7 @@ VmInfo vm_info(DomainXml const* live, DomainXml const* config,
     vm.declared_wrong = now.declared.wrong;
     if (live) vm.free_live = live->free_addresses;
     if (config) vm.free_config = config->free_addresses;
+    if (config) vm.pcie = config->pcie;
     vm.live = hostdevs(live);
     vm.config = hostdevs(config);
     vm.interfaces = now.interfaces;
@@ -334,19 +286,6 @@ VmInfo vm_info(DomainXml const* live, DomainXml const* config,
             vm.hostdev_networks.push_back(pool);
     return vm;
 }
-
-namespace {
-
-void write_address(pugi::xml_node parent, PciAddress const& pci, char const* type) {
-    auto address = parent.append_child("address");
-    if (type) address.append_attribute("type") = type;
-    address.append_attribute("domain") = fmt::format("0x{:04x}", pci.domain).c_str();
-    address.append_attribute("bus") = fmt::format("0x{:02x}", pci.bus).c_str();
-    address.append_attribute("slot") = fmt::format("0x{:02x}", pci.device).c_str();
-    address.append_attribute("function") = fmt::format("0x{:x}", pci.function).c_str();
-}
-
-}  // namespace
 
 std::string vsock_xml() {
     return "<vsock model='virtio'><cid auto='yes'/></vsock>";

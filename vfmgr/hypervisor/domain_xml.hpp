@@ -48,6 +48,7 @@ struct DomainXml {
     std::vector<PciAddress> free_addresses;   // at which a device can be plugged in, ascending
     std::uint32_t free_ports = 0;             // that can take a hot-plugged device
     DeclaredXml declared;
+    std::optional<GuestPcie> pcie{};
 };
 
 [[nodiscard]] Result<DomainXml> parse_domain_xml(std::string_view xml);

@@ -86,6 +86,7 @@ class LibvirtHypervisor final : public Hypervisor {
     [[nodiscard]] Result<Observed> perform_step(AttachHostdev const& step, Deadline deadline);
     [[nodiscard]] Result<Observed> perform_step(DetachHostdev const& step, Deadline deadline);
     [[nodiscard]] Result<Observed> perform_step(AddVsock const& step, Deadline deadline);
+    [[nodiscard]] Result<Observed> perform_step(PlaceHostdevs const& step, Deadline deadline);
     [[nodiscard]] Result<ReadBack> attach(AttachHostdev const& step, XmlPart part,
                                           LibvirtDomain const& before, Deadline deadline);
     [[nodiscard]] Result<void> detach_live(DetachHostdev const& step, Deadline deadline);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// LibvirtHypervisor's steps: plug a VF into a VM, and take it out; give a VM a vsock device.
+// LibvirtHypervisor's steps: plug a VF into a VM, and take it out; give a VM a vsock device, and
+// its host devices other places.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "vfmgr/hypervisor/domain_xml.hpp"
+#include "vfmgr/hypervisor/guest_pcie.hpp"
 #include "vfmgr/hypervisor/libvirt_domain.hpp"
 #include "vfmgr/hypervisor/libvirt_error.hpp"
 #include "vfmgr/hypervisor/libvirt_hypervisor.hpp"
@@ -65,6 +67,40 @@ std::optional<PciAddress> place_of(LibvirtDomain const& vm, XmlPart part,
 
 bool has(std::optional<DomainXml> const& domain, std::string_view alias) {
     return domain && find_alias(*domain, alias);
+}
+
+// A saved VM starts with the XML that it was saved with.
+Result<void> require_off(virDomainPtr domain, std::string const& vm) {
+    int const active = virDomainIsActive(domain);
+    if (active < 0)
+        return fail(libvirt_error("virDomainIsActive",
+                                  fmt::format("libvirt did not report whether VM {} runs", vm)));
+    if (active == 1)
+        return fail(Problem::conflict, fmt::format("VM {} was started meanwhile", vm),
+                    fmt::format("virsh shutdown {}, then try again", vm));
+    if (virDomainHasManagedSaveImage(domain, 0) == 1)
+        return fail(Problem::conflict,
+                    fmt::format("VM {} is saved, and goes on with the PCI tree that it has", vm),
+                    fmt::format("start it and shut it down; or drop what it has in memory: virsh "
+                                "managedsave-remove {}",
+                                vm));
+    return {};
+}
+
+// SECURE: without it the new XML would have lost the passwords of consoles.
+Result<void> define_placed(virConnectPtr connection, PlaceHostdevs const& step) {
+    VFMGR_TRY(VirDomain const domain, find_domain(connection, step.vm_uuid));
+    VFMGR_CHECK(require_off(domain.get(), step.vm));
+    VirText const xml(
+        virDomainGetXMLDesc(domain.get(), VIR_DOMAIN_XML_INACTIVE | VIR_DOMAIN_XML_SECURE));
+    if (!xml)
+        return fail(libvirt_error("virDomainGetXMLDesc",
+                                  fmt::format("libvirt returned no XML of VM {}", step.vm)));
+    VFMGR_TRY(auto const changed, placed_xml(xml.get(), step));
+    if (VirDomain const defined{virDomainDefineXML(connection, changed.c_str())}) return {};
+    return fail(libvirt_error(
+        "virDomainDefineXML",
+        fmt::format("libvirt could not store other places for the devices of VM {}", step.vm)));
 }
 
 // What is known when a detach makes no progress.
@@ -173,6 +209,21 @@ Result<Observed> LibvirtHypervisor::perform_step(AddVsock const& step, Deadline 
                     fmt::format("libvirt reported success, but VM {} has no vsock device",
                                 before.info.name),
                     fmt::format("check the VM's XML: virsh dumpxml {}", before.info.name));
+    return Observed{{}, {}, std::move(after.view)};
+}
+
+Result<Observed> LibvirtHypervisor::perform_step(PlaceHostdevs const& step, Deadline deadline) {
+    VFMGR_CHECK(session_.call<void>(
+        deadline, fmt::format("place host devices in VM {}", step.vm),
+        [step](virConnectPtr connection) { return define_placed(connection, step); }));
+    VFMGR_TRY(ReadBack after, read_back(step.vm_uuid, deadline));
+    auto const& pcie = after.domain.info.pcie;
+    if (!pcie || pcie->placed != step.hostdevs)
+        return fail(Problem::hypervisor_refused,
+                    fmt::format("libvirt reported success, but VM {}'s persistent XML does not "
+                                "have the devices at their places",
+                                step.vm),
+                    fmt::format("check the VM's XML: virsh dumpxml {} --inactive", step.vm));
     return Observed{{}, {}, std::move(after.view)};
 }
 

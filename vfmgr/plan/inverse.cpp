@@ -171,6 +171,11 @@ struct Inverter {
         return {back};
     }
     Steps operator()(AddVsock const&) const { return {}; }
+    Steps operator()(PlaceHostdevs const& step) const {
+        auto const* const vm = find_vm(before, step.vm_uuid);
+        if (!vm || !vm->pcie || vm->pcie->placed == step.hostdevs) return {};
+        return {PlaceHostdevs{step.vm_uuid, vm->pcie->placed, step.vm}};
+    }
     Steps operator()(AwaitVerification const&) const { return {}; }
 
   private:

@@ -142,6 +142,15 @@ struct Sentence {
     std::string operator()(AddVsock const& step) const {
         return fmt::format("give VM {} a vsock device: {}", step.vm, where(step.live, step.config));
     }
+    std::string operator()(PlaceHostdevs const& step) const {
+        std::vector<std::string> devices;
+        for (auto const& each : step.hostdevs) devices.push_back(to_string(each.pci));
+        if (devices.empty())
+            return fmt::format("put VM {}'s host devices back to where they were: {}", step.vm,
+                               where(false, true));
+        return fmt::format("place {} in VM {}'s PCI tree as on the host: {}",
+                           fmt::join(devices, ", "), step.vm, where(false, true));
+    }
     std::string operator()(AwaitVerification const& step) const {
         return fmt::format("wait up to {} s until RDMA over attachment {} is proved",
                            step.timeout_seconds, step.attachment);

@@ -160,12 +160,16 @@ void fields(F& f, V& step) {
     if constexpr (Of<V, AttachHostdev>) f.maybe("guest_address", step.guest_address);
 }
 
-template <class F, Of<AddVsock> V>
+template <class F, OneOf<AddVsock, PlaceHostdevs> V>
 void fields(F& f, V& step) {
     f.value("vm_uuid", step.vm_uuid);
-    f.value("vf", step.vf);
-    f.value("live", step.live);
-    f.value("config", step.config);
+    if constexpr (Of<V, AddVsock>) {
+        f.value("vf", step.vf);
+        f.value("live", step.live);
+        f.value("config", step.config);
+    } else {
+        f.value("hostdevs", step.hostdevs);
+    }
     f.value("vm", step.vm);
 }
 

@@ -14,6 +14,7 @@
 #include "api/types/json_fwd.hpp"
 #include "api/types/pf_state.hpp"
 #include "api/types/rdma.hpp"
+#include "api/types/vm_info.hpp"
 
 namespace vfmgr {
 
@@ -216,6 +217,16 @@ struct AddVsock {
     bool operator==(AddVsock const&) const = default;
 };
 
+// Puts host devices of a VM that is shut off at these places of its PCI tree, in its persistent
+// XML. What an earlier such step placed goes back to where it was; with no devices, all of it.
+struct PlaceHostdevs {
+    static constexpr std::string_view step_name = "place_hostdevs";
+    std::string vm_uuid;
+    std::vector<PlacedHostdev> hostdevs;
+    std::string vm;
+    bool operator==(PlaceHostdevs const&) const = default;
+};
+
 // --- a step of the guest -------------------------------------------------------------------
 
 // Nothing on the host changes: waits until the guest has proved RDMA, or the deadline.
@@ -231,7 +242,7 @@ using KernelStep =
                  RemoveVlanInterface, AddAddress, RemoveAddress, AddPeer, RemovePeer, AddRdmaLink,
                  RemoveRdmaLink, SetFirmware, AddSoftRdmaLink, RemoveSoftRdmaLink, SetPciValues,
                  AwaitCarrier, AttachExternal, DetachExternal>;
-using HypervisorStep = std::variant<AttachHostdev, DetachHostdev, AddVsock>;
+using HypervisorStep = std::variant<AttachHostdev, DetachHostdev, AddVsock, PlaceHostdevs>;
 using Step = std::variant<KernelStep, HypervisorStep, AwaitVerification>;
 
 // Returns the step if it is an S, otherwise null.

@@ -11,13 +11,17 @@ StepSubject subject_of(Step const& step) {
 }
 
 std::optional<PciAddress> pf_of(Step const& step) {
-    if (auto const* const of_vm = std::get_if<HypervisorStep>(&step))
-        return std::visit([](auto const& one) { return one.vf.pf; }, *of_vm);
-    auto const* const of_kernel = std::get_if<KernelStep>(&step);
-    if (of_kernel == nullptr) return std::nullopt;
-    auto const subject = subject_of(*of_kernel);
-    auto const* const pf = std::get_if<PciAddress>(&subject);
-    return pf ? std::optional(*pf) : std::nullopt;
+    auto const pf_in = [](auto const& one) -> std::optional<PciAddress> {
+        if constexpr (requires { one.vf; })
+            return one.vf.pf;
+        else if constexpr (requires { one.interface; })
+            return one.interface.pf;
+        else if constexpr (requires { one.pf; })
+            return one.pf;
+        else
+            return std::nullopt;
+    };
+    return visit_step(pf_in, step);
 }
 
 }  // namespace vfmgr

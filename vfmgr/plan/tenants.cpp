@@ -77,7 +77,7 @@ HostView seen_by(Tenant const& tenant, HostView const& host, DesiredState const&
     seen.hypervisor.observed_at = host.hypervisor.observed_at;
     for (auto const& uuid : tenant.vms)
         if (auto const vm = host.hypervisor.vms.find(uuid); vm != host.hypervisor.vms.end())
-            seen.hypervisor.vms.insert(*vm);
+            seen.hypervisor.vms.insert(*vm).first->second.pcie.reset();  // names the host's nodes
     std::map<PciAddress, std::vector<VfState>> vfs;
     for (auto const& [id, attachment] : own.attachments)
         if (auto const* const vf = find_vf(host, attachment.vf))

@@ -13,6 +13,7 @@
 #include "tests/unit/recordings/recordings.hpp"
 #include "tests/unit/vfmgr/plan/gpu_host.hpp"
 #include "vfmgr/checks/gpu_place.hpp"
+#include "vfmgr/plan/guest_topology.hpp"
 
 namespace vfmgr::checks::recordings {
 
@@ -144,6 +145,23 @@ void expect_best_set(std::vector<PciPlace> const& gpus, std::vector<NearNic> con
     EXPECT_EQ(vfmgr::test::badness(gpus, nics, placement), best);
 }
 
+// Gives a VM all of them, and has it find near what is near here, and nothing else.
+void expect_placed_as_on_host(std::vector<PciPlace> const& gpus, std::vector<NearNic> const& nics,
+                              std::vector<std::int32_t> const& cell_nodes) {
+    auto host = vfmgr::test::gpu_host(gpus, nics);
+    auto& vm = host.view.hypervisor.vms.begin()->second;
+    for (auto const& nic : nics) vm.config.push_back({nic.place.address, std::nullopt});
+    vm.pcie = GuestPcie{1, {}, cell_nodes, {}};
+    for (std::uint32_t slot = 3; slot <= 0x1a; ++slot) vm.pcie->free_slots.push_back(slot);
+    for (auto const& pair : vm_topology(host.view, vm).pairs) {
+        auto const near = pair.on_host >= PciDistance::pxb ? pair.on_host : PciDistance::phb;
+        if (near == PciDistance::phb)
+            EXPECT_LE(pair.proposed, near) << to_string(pair.gpu) << ' ' << to_string(pair.nic);
+        else
+            EXPECT_EQ(pair.proposed, near) << to_string(pair.gpu) << ' ' << to_string(pair.nic);
+    }
+}
+
 // Pairs the host's GPUs with its NICs, as if each could have one more VF.
 void expect_best_placement(Machine const& machine, Distances const& expected) {
     std::set<PciAddress> functions;
@@ -164,6 +182,8 @@ void expect_best_placement(Machine const& machine, Distances const& expected) {
     auto const best = vfmgr::test::best_of_each_set(gpus, nics);
     EXPECT_EQ(vfmgr::test::badness(gpus, nics, place_gpus(gpus, nics)), best);
     expect_best_set(gpus, nics, best);
+    expect_placed_as_on_host(gpus, nics, {});
+    expect_placed_as_on_host(gpus, nics, {0, 1, 2, 3, 4, 5, 6, 7});
 }
 
 bool is_behind(Bridge const& bridge, PciAddress const& function) {

@@ -38,7 +38,8 @@ TEST(EnumNames, AreTheWordsOfTheApi) {
     expect_words<LinkState>("auto, enable, disable");
     expect_words<OperationKind>(
         "configure_pf, attach, detach, verify, restore, configure_firmware, add_rdma_link, "
-        "remove_rdma_link, end_gone_pf, confirm_gone_pf, rekey_pf, apply, change_attachment");
+        "remove_rdma_link, end_gone_pf, confirm_gone_pf, rekey_pf, apply, change_attachment, "
+        "place_hostdevs");
     expect_words<OperationState>("queued, running, succeeded, failed");
     expect_words<Persistence>("auto, live, config");
     expect_words<PfMode>("observe, manage, enforce");

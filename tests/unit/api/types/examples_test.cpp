@@ -23,6 +23,7 @@
 #include "api/types/reservation.hpp"
 #include "api/types/tenant.hpp"
 #include "api/types/vm_info.hpp"
+#include "api/types/vm_topology.hpp"
 #include "tests/unit/repository.hpp"
 
 namespace vfmgr {
@@ -91,6 +92,7 @@ TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<PfView>("pf");
     expect_golden<VfView>("vf");
     expect_golden<RekeyRequest>("rekey_request");
+    expect_golden<VmTopology>("vm_topology");
     expect_golden<About>("about");
     expect_golden<ReadinessView>("readiness");
     expect_golden<ProblemExplanation>("problem_explanation");

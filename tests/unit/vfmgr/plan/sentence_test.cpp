@@ -32,6 +32,14 @@ TEST(Sentence, NamesTheSettingsOfAFewVfs) {
                                                   "and 2 more VFs"));
 }
 
+TEST(Sentence, NamesTheDevicesThatArePlaced) {
+    EXPECT_EQ(sentence(PlaceHostdevs{"u", {{pf, {}, {0}}, {{0, 2, 0, 0}, {}, {0}}}, "vm1"}),
+              "place 0000:01:00.0, 0000:02:00.0 in VM vm1's PCI tree as on the host: the "
+              "persistent XML");
+    EXPECT_EQ(sentence(PlaceHostdevs{"u", {}, "vm1"}),
+              "put VM vm1's host devices back to where they were: the persistent XML");
+}
+
 TEST(Sentence, NamesTheLinkAndItsNetdev) {
     EXPECT_EQ(sentence(AddSoftRdmaLink{{"rxe0", SoftRdmaType::rxe, "bond0"}}),
               "create the rxe link rxe0 on bond0");
