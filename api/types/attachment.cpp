@@ -46,6 +46,7 @@ void fields(F& f, V& spec) {
     f.maybe("guest_plane", spec.guest_plane);
     f.maybe("near", spec.near);
     f.maybe("holder", spec.holder);
+    f.maybe("adopt", spec.adopt);
 }
 
 template <class F, Of<Candidate> V>
@@ -106,6 +107,18 @@ void check_network(JsonReader& reader, AttachmentSpec const& spec) {
 }
 
 }  // namespace
+
+void check_proof(JsonReader& reader, AttachmentSpec const& spec) {
+    if (reader.clean("network", "pool", "reservation", "near")) check_network(reader, spec);
+    if (spec.network && !can_be_a_networks(*spec.network))
+        reader.complain("network", rule_of_network_names);
+    if (spec.verify_timeout_seconds < 5 || spec.verify_timeout_seconds > 3600)
+        reader.complain("verify_timeout_seconds", "must be from 5 to 3600");
+    auto const every = spec.verify_every_seconds;
+    if (every != 0 && (every < 60 || every > 30 * 24 * 3600))
+        reader.complain("verify_every_seconds",
+                        "must be from 60 to 2592000 (30 days), or 0 (never)");
+}
 
 template <class F, Of<Attachment> V>
 void fields(F& f, V& attachment) {
@@ -184,21 +197,14 @@ void check(JsonReader& reader, AttachmentSpec const& spec) {
                                      {"add_ports", spec.add_ports.has_value()},
                                      {"add_vsock", spec.add_vsock.has_value()}})
         if (given && spec.holder) reader.complain(key, "is for a VM of libvirt");
-    bool const chooses = reader.clean("network", "pool", "reservation", "near");
-    if (chooses && reader.clean("pf")) check_pf(reader, spec);
-    if (chooses) check_network(reader, spec);
+    if (spec.adopt) reader.complain("adopt", "is of POST /v1/vms/{vm}/adoptions");
+    if (reader.clean("network", "pool", "reservation", "near", "pf")) check_pf(reader, spec);
+    check_proof(reader, spec);
     if (reader.clean("best_effort")) check_best_effort(reader, spec.best_effort);
     check_text(reader, "vm", spec.vm, vm_characters_max);
-    for (auto const& [key, name] : {std::pair{"network", &spec.network},
-                                    {"pool", &spec.pool},
-                                    {"reservation", &spec.reservation}})
+    for (auto const& [key, name] :
+         {std::pair{"pool", &spec.pool}, {"reservation", &spec.reservation}})
         if (*name && !can_be_a_networks(**name)) reader.complain(key, rule_of_network_names);
-    if (spec.verify_timeout_seconds < 5 || spec.verify_timeout_seconds > 3600)
-        reader.complain("verify_timeout_seconds", "must be from 5 to 3600");
-    auto const every = spec.verify_every_seconds;
-    if (every != 0 && (every < 60 || every > 30 * 24 * 3600))
-        reader.complain("verify_every_seconds",
-                        "must be from 60 to 2592000 (30 days), or 0 (never)");
 }
 
 void check(JsonReader& reader, Attachment const& attachment) {

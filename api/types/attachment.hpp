@@ -71,6 +71,9 @@ struct AttachmentSpec {
     std::optional<GuestTransport> guest_plane{};  // absent: vsock
     std::optional<Near> near{};                   // absent: wherever its PF is
     std::optional<ExternalHolder> holder{};       // absent: `vm`, which libvirt runs
+    // The VF's address on the host: `vm` has it already, from somebody else, as a <hostdev>. It is
+    // recorded as it is; nothing is plugged in. Not of a request for a VF.
+    std::optional<PciAddress> adopt{};
     bool operator==(AttachmentSpec const&) const = default;
 };
 
@@ -112,7 +115,9 @@ struct Attachment {
     std::string vm_uuid;              // empty with a holder
     std::string vm;                   // its name, or the holder's
     VfSpec settings;                  // as resolved: with the chosen MAC and the network's VLAN
-    VfSpec baseline;  // the VF's earlier values of the same members; restored at detach
+    // The VF's earlier values of the same members; restored at detach. Of an adopted one they are
+    // not known, and absent: it gets those of a VF that was just made.
+    VfSpec baseline;
     std::optional<IpAddress> address;
     bool live = false;    // in the running VM
     bool config = false;  // in the persistent XML
@@ -152,6 +157,8 @@ inline constexpr char const* rule_of_holder_names =
 [[nodiscard]] bool is_attachment_id(std::string_view text);
 
 extern template struct Json<AttachmentSpec>;
+// The rules for network, address and verification of a request.
+void check_proof(JsonReader& reader, AttachmentSpec const& spec);
 // The rules for the names of settings that a driver may refuse.
 void check_best_effort(JsonReader& reader, std::vector<std::string> const& names);
 extern template struct Json<Attachment>;

@@ -10,6 +10,7 @@ void fields(F& f, V& hostdev) {
     f.value("pci", hostdev.pci);
     f.nullable("alias", hostdev.alias);
     f.nullable("in_guest", hostdev.in_guest);
+    f.defaulted("managed", hostdev.managed);
 }
 
 template <class F, Of<VmInterface> V>

@@ -24,6 +24,8 @@ struct VmHostdev {
     // slot and function of each port on the path, and its own, as in sysfs: "00/02.1/00.0". Absent:
     // libvirt has not placed it yet.
     std::optional<std::string> in_guest{};
+    // libvirt binds it to VFIO when the VM gets it, and to the host's driver when it loses it.
+    bool managed = false;
     bool operator==(VmHostdev const&) const = default;
 };
 

@@ -75,6 +75,14 @@ Result<void> may_name_holders(Principal const& who) {
                     external_holders_scope));
 }
 
+Result<void> may_adopt(Principal const& who) {
+    if (!who.scopes || std::ranges::find(*who.scopes, "attachments") != who.scopes->end())
+        return {};
+    return fail(Problem::forbidden,
+                fmt::format("{} may not make attachments, and an adoption is one", who.name),
+                "use a token whose scopes name attachments, too");
+}
+
 Token rotated(Token token, std::string sha256, Time now, std::chrono::seconds grace) {
     auto const began = token.rotated_at.value_or(token.created_at);
     auto const ended = token.expires_at.value_or(Time::max());

@@ -29,6 +29,9 @@ using Scopes = std::optional<std::vector<std::string>>;
 inline constexpr auto external_holders_scope = "external-holders";
 [[nodiscard]] Result<void> may_name_holders(Principal const& who);
 
+// Refuses a token whose scopes name the VMs, by which it got here, but not the attachments.
+[[nodiscard]] Result<void> may_adopt(Principal const& who);
+
 // Gives the token another secret. It then lasts as long as it was to last from the secret before;
 // that one is valid during `grace`, and the one before it no longer.
 [[nodiscard]] Token rotated(Token token, std::string sha256, Time now, std::chrono::seconds grace);

@@ -119,6 +119,13 @@ Result<void> check_device(HostView const& host, VfId const& id, std::optional<Pc
     return check_unnamed(id, vf->pci, host.hypervisor, vm_uuid);
 }
 
+template <class OfVm>
+tl::unexpected<Error> not_its(OfVm const& step) {
+    return refused(Problem::conflict,
+                   fmt::format("VM {} has no VF at {}", step.vm_uuid, to_string(step.pci)),
+                   "adopt what its XML has: virsh dumpxml");
+}
+
 // Without a record nobody got the nodes: the step undoes an attach that was refused.
 Result<void> check_end(Records const& records, HostView const& host, DetachExternal const& step) {
     auto const found = records.find(step.vf);
@@ -154,7 +161,8 @@ Result<void> check_trusted(std::vector<std::string> const& trusted, std::string 
 }  // namespace
 
 Sight sight_for(Records const& records, Step const& step) {
-    if (as<AttachHostdev>(step) || as<SetNumVfs>(step)) return Sight::pf_and_vms;
+    if (as<AttachHostdev>(step) || as<MarkHostdev>(step) || as<SetNumVfs>(step))
+        return Sight::pf_and_vms;
     if (auto const* const external = as<AttachExternal>(step))
         return has_had(records, *external) ? Sight::pf : Sight::pf_and_vms;
     if (as<DetachExternal>(step)) return Sight::pf;
@@ -174,6 +182,19 @@ Result<void> admit(HostRules const& rules, Records const& records, HostView cons
         return check_device(host, external->vf, {}, {});
     }
     if (auto const* const end = as<DetachExternal>(step)) return check_end(records, host, *end);
+    // The alias gets into no path, and libvirt takes none that is markup. This VM has the VF, and
+    // no other.
+    if (auto const* const mark = as<MarkHostdev>(step)) {
+        if (check_unnamed(mark->vf, mark->pci, host.hypervisor, {})) return not_its(*mark);
+        return check_device(host, mark->vf, mark->pci, mark->vm_uuid);
+    }
+    // Without our alias, any device of any VM could be named.
+    if (auto const* const detach = as<DetachHostdev>(step); detach && detach->by_address) {
+        auto const found = records.find(detach->vf);
+        if (found == records.end() || found->second.vm_uuid != detach->vm_uuid ||
+            found->second.pci != detach->pci)
+            return not_its(*detach);
+    }
     auto const* const attach = as<AttachHostdev>(step);
     if (attach == nullptr) return {};
     VFMGR_CHECK(check_clean(records, attach->vf, attach->vm_uuid));

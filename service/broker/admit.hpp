@@ -18,7 +18,8 @@ enum class Sight { nothing, pf, pf_and_vms };
 // Checks that words can be no path and no markup; that the step is within the bounds, except for
 // what ends an attachment and for what the VF had before its first change; that a VF was reset
 // since another VM had it, that the device which a VM gets is that VF, and that no other VM's XML
-// names it, whether that VM runs or not; that VFIO nodes get no owner but one that root allows, or
+// names it, whether that VM runs or not; that a VF which is named, or unplugged by its address, is
+// its VM's; that VFIO nodes get no owner but one that root allows, or
 // the one before. Processes that hold a VF are for the worker to find when
 // it writes. `host`: as sight_for() says, observed after the step came.
 [[nodiscard]] Result<void> admit(HostRules const& rules, Records const& records,

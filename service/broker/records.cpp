@@ -118,6 +118,12 @@ Records recorded_before(Records records, HostView const& host, Step const& step)
         record.clean = false;
         record.pci = attach->pci;
     }
+    // Somebody else chose the settings that it has by now.
+    if (auto const* const mark = as<MarkHostdev>(step)) {
+        records.try_emplace(mark->vf, VfRecord{as_made()});
+        AttachHostdev const same{mark->vm_uuid, mark->attachment, mark->vf, mark->pci, {}};
+        return recorded_before(std::move(records), host, same);
+    }
     if (auto const* const external = as<AttachExternal>(step)) {
         bool const had_it = has_had(records, *external);
         record_external(records[external->vf], find_vf(host, external->vf), *external, had_it);

@@ -84,18 +84,6 @@ Result<void> check_count(AttachArguments const& arguments) {
     return {};
 }
 
-Result<void> print_attachments(Connection const& connection, Options const& options,
-                               std::vector<std::string> const& ids) {
-    auto documents = json::array();
-    std::vector<Attachment> attachments;
-    for (auto const& id : ids) {
-        VFMGR_TRY(auto const response, connection.send({.path = "/v1/attachments/" + id}));
-        VFMGR_TRY(attachments.emplace_back(), value_of<Attachment>(response));
-        documents.push_back(json::parse(response.body));
-    }
-    return print(attachment_table(attachments), documents.dump(), options);
-}
-
 Result<void> attach(Options const& options, AttachArguments const& arguments) {
     VFMGR_CHECK(check_count(arguments));
     VFMGR_TRY(auto const connection, Connection::open(options));
@@ -376,6 +364,7 @@ void add_attachment_commands(CLI::App& app, Session& session) {
                   attachment_or_vm, show_attachment);
     add_verbose(*show_command, session);
     add_attachment_set(*attachment, session);
+    add_adopt_command(*attachment, session);
     add_named(*attachment, session, "certificate",
               "show how its VF was detached: what was reset, by whom and when", attachment_or_vm,
               certificate);

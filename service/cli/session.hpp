@@ -69,6 +69,7 @@ void add_reservation_commands(CLI::App& app, Session& session);
 void add_vf_commands(CLI::App& app, Session& session);
 void add_vm_commands(CLI::App& app, Session& session);
 void add_without_vfs_command(CLI::App& vm, Session& session);
+void add_adopt_command(CLI::App& attachment, Session& session);
 void add_attachment_commands(CLI::App& app, Session& session);
 void add_interop_commands(CLI::App& app, Session& session);
 void add_operation_commands(CLI::App& app, Session& session);

@@ -299,6 +299,7 @@ std::string attachment_page(Attachment const& attachment, Options const& options
                {"verified every", every == 0 ? "-" : fmt::format("{} s", every)},
                {"running VM", cell(attachment.live)},
                {"persistent XML", cell(attachment.config)},
+               {"adopted", cell(attachment.spec.adopt.has_value())},
                {"created", cell(attachment.created_at)},
                {"requested by", cell(attachment.requested_by)}});
     out += access_lines(attachment);

@@ -60,6 +60,10 @@ template <class T>
         return cell(setting);
 }
 
+// Prints these attachments, as the API has them.
+[[nodiscard]] Result<void> print_attachments(Connection const& connection, Options const& options,
+                                             std::vector<std::string> const& ids);
+
 // All of vfctl's answers go to standard output here; run_vfctl() checks that the write succeeded.
 void write_out(std::string_view text, Shown as);
 // Prints to standard output: JSON as the API returned it, or the same as YAML; for people `page`,

@@ -16,11 +16,17 @@ bool ours(VmHostdev const& device) {
     return device.alias && device.alias->starts_with(hostdev_alias(""));
 }
 
-// Devices of the running VM and of its persistent XML, each once.
+// Devices of the running VM and of its persistent XML, each once. Of one that was adopted, the
+// running VM has another name until it stops.
 std::vector<VmHostdev> hostdevs(VmInfo const& vm) {
     auto all = vm.live;
-    for (auto const& device : vm.config)
-        if (std::ranges::find(all, device.pci, &VmHostdev::pci) == all.end()) all.push_back(device);
+    for (auto const& device : vm.config) {
+        auto const same = std::ranges::find(all, device.pci, &VmHostdev::pci);
+        if (same == all.end())
+            all.push_back(device);
+        else if (ours(device))
+            *same = device;
+    }
     return all;
 }
 
@@ -48,11 +54,11 @@ Table foreign_table(VmInfo const& vm) {
     auto const has = [](std::vector<VmHostdev> const& devices, VmHostdev const& device) {
         return std::ranges::find(devices, device.pci, &VmHostdev::pci) != devices.end();
     };
-    Table table{{"PCI", "ALIAS", "RUNNING VM", "PERSISTENT XML"}, {}};
+    Table table{{"PCI", "ALIAS", "MANAGED", "RUNNING VM", "PERSISTENT XML"}, {}};
     for (auto const& device : hostdevs(vm))
         if (!ours(device))
-            table.rows.push_back({cell(device.pci), cell(device.alias), cell(has(vm.live, device)),
-                                  cell(has(vm.config, device))});
+            table.rows.push_back({cell(device.pci), cell(device.alias), cell(device.managed),
+                                  cell(has(vm.live, device)), cell(has(vm.config, device))});
     return table;
 }
 

@@ -35,6 +35,8 @@ Result<std::vector<AttachmentSpec>> specs_again(std::vector<Attachment> const& a
         spec.pf = attachment.vf.pf;
         spec.vf.reset();           // the same addresses on any VF
         spec.reservation.reset();  // the attachment used it up
+        if (spec.adopt) spec.settings = attachment.settings;
+        spec.adopt.reset();  // the VM no longer has it
         spec.settings.mac = attachment.settings.mac;
         spec.settings.node_guid = attachment.settings.node_guid;
         spec.settings.port_guid = attachment.settings.port_guid;

@@ -75,6 +75,26 @@ Change always(Command command) {
             [](Call const&, Snapshot const&) { return json_response(200, nullptr); }};
 }
 
+// What becomes an attachment as it is: a <hostdev> of the VM, by its address on the host.
+struct AdoptBody {
+    AttachmentSpec spec;
+};
+template <class F, Of<AdoptBody> V>
+void fields(F& f, V& body) {
+    PciAddress pci;
+    f.value("pci", pci);
+    body.spec.adopt = pci;
+    f.maybe("network", body.spec.network);
+    f.maybe("address", body.spec.address);
+    f.maybe("verify", body.spec.verify);
+    f.defaulted("verify_timeout_seconds", body.spec.verify_timeout_seconds);
+    f.maybe("verify_profile", body.spec.verify_profile);
+    f.defaulted("verify_every_seconds", body.spec.verify_every_seconds);
+}
+void check(JsonReader& reader, AdoptBody const& body) {
+    check_proof(reader, body.spec);
+}
+
 // One attachment's spec, or {"attachments": [SPEC, …]}.
 struct AttachBody {
     std::vector<AttachmentSpec> specs;
@@ -94,6 +114,13 @@ Result<Change> attach(Call const& call) {
     for (auto const& spec : body.specs)
         if (spec.holder) VFMGR_CHECK(may_name_holders(call.who));
     return always(Attach{std::move(body.specs)});
+}
+
+Result<Change> adopt(Call const& call) {
+    VFMGR_CHECK(may_adopt(call.who));
+    VFMGR_TRY(auto body, from_json_text<AdoptBody>(call.request.body));
+    body.spec.vm = call.ids.at("vm");
+    return always(Attach{std::move(body.spec)});
 }
 
 Result<Change> change_attachment(Call const& call) {
@@ -165,6 +192,7 @@ std::vector<Route> attachment_routes(Engine& engine) {
         {"GET", all, Role::viewer, Published{list_attachments},
          list_parameters({"vm", "pf", "network", "pool", "reservation", "state"}), for_tenants_too},
         {"POST", all, Role::operator_, attach, {"dry_run"}, for_tenants_too},
+        {"POST", "/v1/vms/{vm}/adoptions", Role::operator_, adopt, {"dry_run"}},
         {"DELETE", all, Role::operator_, detach_several, {"dry_run", "ids"}, for_tenants_too},
         {"GET", one, Role::viewer, Published{show_attachment}, {}, for_tenants_too},
         {"PATCH", one, Role::operator_, change_attachment, {"dry_run"}, for_tenants_too},

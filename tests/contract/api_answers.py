@@ -11,8 +11,9 @@ from event_answers import EventAnswers
 from live_daemon import until
 from network_answers import (NETWORK, NETWORK_RULES, PF, POOL, SPARE, NetworkAnswers,
                              set_up_networks)
-from operation_answers import OPERATION_RULES, OperationAnswers
+from operation_answers import BY_HAND, OPERATION_RULES, OperationAnswers
 from placing_answers import FAR_NIC, PLACED, PLACES, PlacingAnswers
+from rdma_answers import RdmaAnswers
 
 CARD = "0000:03:00.0"
 LOOSE, ELSEWHERE = "0000:04:00.0", "0000:05:00.0"  # a PF that is removed, and inserted there
@@ -40,6 +41,9 @@ HOST = {"pfs": [{"model": "igb", "pci": PF, "ifname": "enp1s0", "total_vfs": 16}
         "vms": [*({"name": name, "uuid": f"{number:08}-1111-1111-1111-111111111111",
                    "free_pcie_ports": 8} for number, name in enumerate(VMS)),
                 {"name": "off", "uuid": "99999999-1111-1111-1111-111111111111", "runs": False},
+                # Somebody put VFs 14 and 15 of PF into their XML.
+                *({"name": name, "uuid": f"{digit * 8}-1111-1111-1111-111111111111",
+                   "runs": False, "gpus": [vf]} for name, digit, vf in BY_HAND),
                 PLACED],
         "places": PLACES,
         "firmware": [card()], "gids": ["192.168.100.1", "127.0.0.1"],
@@ -54,7 +58,8 @@ LIMITS = "[limits]\nchanges_burst = 2000\nchanges_per_second = 5\nevent_streams_
 BODIES = {"replacePfSpec": SPEC, "replaceNetwork": NETWORK,
           "replacePool": POOL, "reserve": {"pool": "fast"}, "replaceIdentities": {},
           "replaceDesired": {}, "replaceTenant": {},
-          "attach": {"vm": "vm1", "pf": PF}, "changeAttachment": {}, "verify": {},
+          "attach": {"vm": "vm1", "pf": PF}, "adopt": {"pci": BY_HAND[0][2]},
+          "changeAttachment": {}, "verify": {},
           "changeFirmware": {"settings": {"NUM_OF_VFS": 4}}, "openInterop": {},
           "addRdmaLink": {"type": "rxe", "ifname": "eno2"}, "createToken": {"role": "viewer"},
           "rotateToken": {}, "rekeyPf": {"to": ELSEWHERE}}
@@ -65,7 +70,7 @@ WHOLE = {"replacePfSpec": {**SPEC, "vf_driver": "igbvf"},
          "replaceIdentities": example("identities"),
          "replaceDesired": desired(SPEC),
          "attach": {**example("attachment_spec-all"), "pf": PF},
-         "verify": example("verify_request-responder"),
+         "verify": example("verify_request-responder"), "adopt": example("adoption"),
          "changeFirmware": {"settings": {"SRIOV_EN": True, "NUM_OF_VFS": 4, "LINK_TYPE_P1": "IB",
                                          "LINK_TYPE_P2": "ETH", "ATS_ENABLED": True}},
          "openInterop": example("interop_request"), "addRdmaLink": example("rdma_link_spec"),
@@ -76,6 +81,7 @@ WHOLE = {"replacePfSpec": {**SPEC, "vf_driver": "igbvf"},
 RULES = {**NETWORK_RULES, **DESIRED_RULES, **OPERATION_RULES,
          "attach": {"pf": "a VF needs one",
                     "settings/min_tx_rate_mbps": "is not above the maximum"},
+         "adopt": {"network": "an address and a proof need one"},
          "createToken": {"role": "is no admin's with a tenant", "scopes": "are nouns",
                          "scopes/0": "is a noun",
                          "never_expires": "is false where something else says when"}}
@@ -86,7 +92,8 @@ def set_up(daemon):
     daemon.do("PUT", f"/v1/pfs/{PF}/spec", SPEC)
 
 
-class Api(NetworkAnswers, DesiredAnswers, EventAnswers, OperationAnswers, PlacingAnswers):
+class Api(NetworkAnswers, DesiredAnswers, EventAnswers, OperationAnswers, RdmaAnswers,
+          PlacingAnswers):
     def __init__(self, asker, daemon):
         self.asker, self.daemon, self.who = asker, daemon, {}
         self.operations = asker.document.operations
@@ -129,6 +136,8 @@ class Api(NetworkAnswers, DesiredAnswers, EventAnswers, OperationAnswers, Placin
                 named["name"] = name
         if one.path.endswith("quarantine"):
             named["index"] = self.quarantined
+        if operation == "adopt":
+            named["vm"] = BY_HAND[0][0]
         if "/operations/" in one.path:
             named["id"] = self.operation
         if "/tokens/" in one.path:
@@ -361,35 +370,6 @@ class Api(NetworkAnswers, DesiredAnswers, EventAnswers, OperationAnswers, Placin
 
     def verify_422(self):
         self.ask("verify", id=self.bare)
-
-    def showInterop_200(self):
-        self.ask("openInterop")
-        self.ask("showInterop")
-        self.ask("closeInterop", "?dry_run=true")
-        self.ask("closeInterop")
-
-    openInterop_200_InteropWindow = showInterop_200
-    closeInterop_200 = closeInterop_204 = showInterop_200
-
-    def openInterop_409(self):
-        self.ask("openInterop", id=self.bare)  # the host has no address there
-
-    def addRdmaLink_200_RdmaLink(self):
-        self.ask("addRdmaLink")
-
-    def addRdmaLink_202(self):
-        for operation in ("addRdmaLink", "deleteRdmaLink"):
-            link = {"type": "siw", "ifname": "eno2"} if operation == "addRdmaLink" else None
-            answer = self.ask(operation, body=link, name="siw0")
-            assert self.daemon.ended(answer.body)["state"] == "succeeded"
-
-    deleteRdmaLink_202 = addRdmaLink_202
-
-    def addRdmaLink_404(self):
-        self.ask("addRdmaLink", body={"type": "rxe", "ifname": "eno9"}, name="rxe9")
-
-    def addRdmaLink_422(self):
-        self.ask("addRdmaLink", body={"type": "rxe", "ifname": "lo"}, name="rxe9")
 
     def default_500(self):
         self.daemon.happen(peers="broken")

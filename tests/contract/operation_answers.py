@@ -9,6 +9,10 @@ OPERATION_RULES = {"changeAttachment": {"settings/min_tx_rate_mbps": "is not abo
                                         "settings/vlan": NO_VLAN, "settings/vlan/id": NO_VLAN}}
 
 
+# VMs, and the VFs that somebody put into their XML.
+BY_HAND = (("byhand", "6", "0000:01:13.6"), ("adopted", "7", "0000:01:13.4"))
+
+
 class OperationAnswers:
     def cancelOperation_202(self):
         vfs = f"/v1/pfs/{SPARE}/vfs"
@@ -72,3 +76,12 @@ class OperationAnswers:
     def detachSeveral_202(self):
         answer = self.ask("detachSeveral", id=self.attached("vm5"))
         assert self.daemon.ended(answer.body)["state"] == "succeeded"
+
+    def adopt_202(self):
+        name, _, vf = BY_HAND[1]
+        ended = self.daemon.ended(self.ask("adopt", body={"pci": vf}, vm=name).body)
+        assert ended["state"] == "succeeded", ended
+        self.daemon.do("DELETE", ended["subject"])
+
+    def adopt_422(self):
+        self.ask("adopt", body={"pci": "0000:7f:00.0", "verify": "required"})  # without a network

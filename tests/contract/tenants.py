@@ -46,6 +46,7 @@ REQUESTS = {
     "undoPlaceInVm": (DRY, None, 422),
     "listAttachments": ("", None, 200),
     "attach": (DRY, {"vm": "{vm}", "pool": "{pool}", "network": "{network}"}, 200),
+    "adopt": (DRY, {"pci": "0000:7f:00.0"}, 404),
     "getAttachment": ("", None, 200), "detach": (DRY, None, 200),
     "detachSeveral": (DRY + "&ids={id}", None, 200),
     "changeAttachment": (DRY, {"settings": {"link_state": None}}, 200),

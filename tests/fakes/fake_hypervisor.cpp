@@ -86,6 +86,8 @@ Result<Observed> FakeHypervisor::effect(HypervisorStep const& step, FaultPoint u
     if (auto const* in = std::get_if<AttachHostdev>(&step)) return attach(*in, until);
     if (auto const* vsock = std::get_if<AddVsock>(&step)) return add_vsock(*vsock, until);
     if (auto const* places = std::get_if<PlaceHostdevs>(&step)) return place(*places);
+    if (auto const* named = std::get_if<MarkHostdev>(&step))
+        return until == FaultPoint::halfway ? Observed{} : mark(*named);
     return remove(std::get<DetachHostdev>(step), until);
 }
 
@@ -151,6 +153,33 @@ Result<Observed> FakeHypervisor::attach(AttachHostdev const& step, FaultPoint un
     return Observed{};
 }
 
+// libvirt replaces all of the configuration, or nothing.
+Result<Observed> FakeHypervisor::mark(MarkHostdev const& step) {
+    VFMGR_TRY(auto* const target, vm(step.vm_uuid));
+    auto& has_it = step.config ? target->config : target->live;
+    auto const device = std::ranges::find(has_it, step.pci, &VmHostdev::pci);
+    if (device == has_it.end())
+        return hypervisor_refused(
+            fmt::format("domain {} has no {}", target->name, to_string(step.pci)), "plug it in");
+    if (!step.config) return Observed{};
+    device->alias = step.alias;
+    device->managed = step.managed;
+    return Observed{};
+}
+
+void FakeHypervisor::bind_managed(VmHostdev const& device,
+                                  std::optional<std::string> const& driver) {
+    if (!device.managed) return;
+    kernel_.change([&](KernelView& host) {
+        for (auto& [address, pf] : host.pfs)
+            for (auto& vf : pf.vfs)
+                if (vf.pci == device.pci) {
+                    vf.driver = driver;
+                    vf.vfio.reset();
+                }
+    });
+}
+
 Result<Observed> FakeHypervisor::add_vsock(AddVsock const& step, FaultPoint until) {
     VFMGR_TRY(auto* const target, vm(step.vm_uuid));
     if (step.live && !target->vsock_cid) {
@@ -193,7 +222,10 @@ Result<Observed> FakeHypervisor::place(PlaceHostdevs const& step) {
 Result<Observed> FakeHypervisor::remove(DetachHostdev const& step, FaultPoint until) {
     VFMGR_TRY(auto* const target, vm(step.vm_uuid));
     VmHostdev const device{step.pci, hostdev_alias(step.attachment)};
-    if (step.live && has(target->live, device)) {
+    auto const plugged = std::ranges::find_if(target->live, [&](VmHostdev const& one) {
+        return one == device || (step.by_address && one.pci == step.pci);
+    });
+    if (step.live && plugged != target->live.end()) {
         if (detach == DetachBehaviour::times_out) {
             if (step.config && until != FaultPoint::halfway) std::erase(target->config, device);
             return fail(
@@ -202,9 +234,11 @@ Result<Observed> FakeHypervisor::remove(DetachHostdev const& step, FaultPoint un
                 "shut the VM down, or detach again when its system answers");
         }
         if (detach == DetachBehaviour::works) {
-            std::erase(target->live, device);
+            auto const gone = *plugged;
+            target->live.erase(plugged);
             ++target->free_pcie_ports;
             kernel_.release(step.pci, qemu_of(*target).pid);
+            bind_managed(gone, "igbvf");
         }
     }
     if (step.config && !(step.live && until == FaultPoint::halfway))
@@ -233,7 +267,10 @@ Result<void> FakeHypervisor::start(std::string const& uuid) {
     std::lock_guard const lock(mutex_);
     VFMGR_TRY(auto* const target, vm(uuid));
     if (target->state == VmState::running) return {};
-    for (auto const& device : target->config) VFMGR_CHECK(usable(*target, device.pci));
+    for (auto const& device : target->config) {
+        bind_managed(device, "vfio-pci");
+        VFMGR_CHECK(usable(*target, device.pci));
+    }
     target->state = VmState::running;
     target->start_id = next_start_id_++;
     if (target->has_vsock) target->vsock_cid = 2 + static_cast<std::uint32_t>(*target->start_id);
@@ -246,7 +283,10 @@ void FakeHypervisor::stop(std::string const& uuid) {
     std::lock_guard const lock(mutex_);
     auto const target = vm(uuid);
     if (!target) return;
-    for (auto const& device : (*target)->live) kernel_.release(device.pci, qemu_of(**target).pid);
+    for (auto const& device : (*target)->live) {
+        kernel_.release(device.pci, qemu_of(**target).pid);
+        bind_managed(device, "igbvf");
+    }
     // Only a device hot-plugged live frees its port; the config's devices keep theirs.
     for (auto const& device : (*target)->live)
         if (!has((*target)->config, device)) ++(*target)->free_pcie_ports;

@@ -38,7 +38,8 @@ class FakeHypervisor final : public Hypervisor {
     [[nodiscard]] HypervisorView view() const;
     void change(std::function<void(HypervisorView&)> const& edit);
     void add(VmInfo vm);
-    // The VM's power switch. start() takes the config's devices, as libvirt does.
+    // The VM's power switch. start() takes the config's devices, as libvirt does; it binds those
+    // with managed='yes' to vfio-pci, and stop() and an unplug to the host's driver again.
     [[nodiscard]] Result<void> start(std::string const& uuid);
     void stop(std::string const& uuid);
 
@@ -50,6 +51,8 @@ class FakeHypervisor final : public Hypervisor {
     Result<Observed> effect(HypervisorStep const& step, FaultPoint until);
     Result<Observed> attach(AttachHostdev const& step, FaultPoint until);
     Result<Observed> place(PlaceHostdevs const& step);
+    Result<Observed> mark(MarkHostdev const& step);
+    void bind_managed(VmHostdev const& device, std::optional<std::string> const& driver);
     Result<Observed> add_vsock(AddVsock const& step, FaultPoint until);
     Result<Observed> remove(DetachHostdev const& step, FaultPoint until);
     [[nodiscard]] Result<VmInfo*> vm(std::string const& uuid);

@@ -114,7 +114,9 @@ struct Engine::Admitting {
         auto const& specs = command.specs;
         VFMGR_TRY(std::string const seed, state.store.host_seed());
         std::vector<std::string> ids(specs.size());
-        std::ranges::generate(ids, [] { return random_hex(4); });
+        std::ranges::transform(specs, ids.begin(), [&](AttachmentSpec const& spec) {
+            return id_of_adopted(host, state.desired(), spec).value_or(random_hex(4));
+        });
         VFMGR_TRY(auto planned, plan_attachments(host, state.desired(), ids, specs, seed));
         Admission admission{
             OperationKind::attach, subject_of(ids), std::move(planned.plan),

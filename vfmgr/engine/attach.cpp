@@ -46,6 +46,11 @@ bool is_required(Attachment const& attachment) {
     return attachment.spec.verify == VerifyMode::required;
 }
 
+// The VM had the VF before, and keeps it whatever fails here. An adoption is a request of its own.
+bool is_adoption(std::vector<Attachment> const& attachments) {
+    return attachments.front().spec.adopt.has_value();
+}
+
 }  // namespace
 
 // A request without a PF gets the best one of the published view.
@@ -146,9 +151,10 @@ bool Attachments::perform_attach(Operation& operation, Begun<AttachmentSetPlan>&
             owner != done->node_owners.end())
             attachment.node_owner = owner->second;
         batch.save_attachments.push_back(attachment);
-        batch.save_events.push_back(event_of(EventKind::attached, attachment, &operation,
-                                             "has " + settings_sentence(attachment.settings),
-                                             seams().clock.now()));
+        batch.save_events.push_back(event_of(
+            EventKind::attached, attachment, &operation,
+            (attachment.spec.adopt ? "keeps " : "has ") + settings_sentence(attachment.settings),
+            seams().clock.now()));
     }
     if (to_prove) return operations_.commit_at_last(batch);
     operations_.finish(operation, {}, std::move(batch));
@@ -158,12 +164,15 @@ bool Attachments::perform_attach(Operation& operation, Begun<AttachmentSetPlan>&
 void Attachments::end_failed_attach(Operation& operation,
                                     std::vector<Attachment> const& attachments,
                                     Failure const& failure) {
-    if (failure.residue.empty()) {
+    if (failure.residue.empty() || is_adoption(attachments)) {
+        auto error = failure.error;
+        if (!failure.residue.empty())
+            error.detail += fmt::format("; still to do: {}", fmt::join(failure.residue, "; "));
         auto batch = without(attachments);
         for (auto const& one : attachments)
             batch.save_events.push_back(event_of(EventKind::attach_failed, one, &operation,
-                                                 failure.error.detail, seams().clock.now()));
-        return operations_.finish(operation, fail(failure.error), std::move(batch));
+                                                 error.detail, seams().clock.now()));
+        return operations_.finish(operation, fail(std::move(error)), std::move(batch));
     }
     // Which of the VFs is not as it was, a sentence of the residue says, and no value.
     operations_.finish(
@@ -195,6 +204,10 @@ void Attachments::prove_or_detach(Operation& operation,
         if (!proved) {
             if (operations_.stopping()) return;  // recovery detaches the VFs
             auto outcome = proved.error();
+            if (is_adoption(attachments)) {
+                outcome.detail += "; the VM keeps the VF, and the attachment stands";
+                return operations_.finish(operation, fail(std::move(outcome)), {});
+            }
             if (auto const back = detach_each(operation, attachments); !back)
                 outcome.detail += "; and " + back.error().detail;
             return operations_.finish(operation, fail(std::move(outcome)), {});

@@ -348,8 +348,12 @@ void Recovery::recover_attachments(UnfinishedOperation& unfinished, CutShort con
                     attachments,
                     "libvirt did not end its job for the VM: " + settled.error().detail,
                     {fmt::format("VM {} may hold the VF", name)}));
-    bool const in_vm = operation.kind == OperationKind::detach ||
-                       attachments.front().state != AttachmentState::attaching;
+    auto const& first = attachments.front();
+    bool const in_vm =
+        operation.kind == OperationKind::detach || first.state != AttachmentState::attaching;
+    if (in_vm && operation.kind == OperationKind::attach && first.spec.adopt)
+        return operations_.finish(
+            operation, fail(cut_short("the attachment stands, and is not verified")), {});
     if (in_vm) {
         std::vector<std::string> left;
         for (auto const& one : attachments)
@@ -360,9 +364,12 @@ void Recovery::recover_attachments(UnfinishedOperation& unfinished, CutShort con
         return operations_.finish(operation, fail(cut_short(end)), {});
     }
     auto const residue = undo_here(operation, std::move(unfinished.records));
-    if (residue.empty())
-        return operations_.finish(operation, fail(cut_short("its changes were undone")),
+    if (residue.empty() || first.spec.adopt) {
+        auto const end = residue.empty() ? std::string("its changes were undone")
+                                         : fmt::format("still to do: {}", fmt::join(residue, "; "));
+        return operations_.finish(operation, fail(cut_short(end)),
                                   attachments_.without(attachments));
+    }
     operations_.finish(
         operation, fail(cut_short("the VF is in quarantine")),
         attachments_.quarantined(attachments, "an attach was cut short and could not be undone",

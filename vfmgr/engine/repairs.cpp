@@ -217,8 +217,25 @@ void Repairs::repair_drift(Control::State& state, DriftWatch::Observed const& ob
     for (auto const& [pf, desired] : state.desired().pfs) {
         if (!observed.managed.contains(pf)) continue;
         close_again(state, *host, pf, observed);
-        if (desired.spec.mode == PfMode::enforce) repair_drift_of(state, *host, pf, observed);
+        if (desired.spec.mode == PfMode::enforce)
+            repair_drift_of(state, *host, pf, observed);
+        else
+            rebind_adopted(state, *host, pf, observed);
     }
+}
+
+// The adoption is what made this necessary, so it is no drift that an admin is to judge.
+void Repairs::rebind_adopted(Control::State& state, HostView const& host, PciAddress const& pf,
+                             DriftWatch::Observed const& observed) {
+    if (!observed.judged.contains(pf)) return;
+    pace_.observed_at_rest(subject_of(pf));
+    auto const drift = std::ranges::find(observed.drift, pf, &Drift::pf);
+    if (drift == observed.drift.end()) return pace_.all_right(subject_of(pf));
+    auto repair = repair_of_pf(pf, drift_watch_.reported_as(*drift));
+    repair.plan = [pf](HostView const& now, DesiredState const& desired) {
+        return plan_rebinding(now, desired, pf);
+    };
+    begin_repair(state, host, std::move(repair));
 }
 
 // Runs in every mode: while the filter is open a VM reaches what it must not, whatever manages the

@@ -38,6 +38,8 @@ class Repairs : public EnginePart {
   private:
     void repair_drift_of(Control::State& state, HostView const& host, PciAddress const& pf,
                          DriftWatch::Observed const& observed);
+    void rebind_adopted(Control::State& state, HostView const& host, PciAddress const& pf,
+                        DriftWatch::Observed const& observed);
     void close_again(Control::State& state, HostView const& host, PciAddress const& pf,
                      DriftWatch::Observed const& observed);
     [[nodiscard]] Repair repair_of_filter(PciAddress const& pf,

@@ -39,7 +39,7 @@ Result<DomainHostdev> read_hostdev(pugi::xml_node const& device, std::string con
                     fmt::format("a <{}> of VM {} has no host PCI address that can be parsed",
                                 device.name(), vm),
                     fmt::format("check it: virsh dumpxml {}", vm));
-    DomainHostdev hostdev{*pci, {}, guest_address(device)};
+    DomainHostdev hostdev{*pci, {}, guest_address(device), is(device.attribute("managed"), "yes")};
     if (auto const alias = device.child("alias").attribute("name"); alias)
         hostdev.alias = alias.value();
     return hostdev;
@@ -253,7 +253,8 @@ VmInfo vm_info(DomainXml const* live, DomainXml const* config,
             for (auto const& hostdev : domain->hostdevs)
                 list.push_back(
                     {hostdev.pci, hostdev.alias,
-                     hostdev.guest ? path_in_guest(*domain, *hostdev.guest) : std::nullopt});
+                     hostdev.guest ? path_in_guest(*domain, *hostdev.guest) : std::nullopt,
+                     hostdev.managed});
         return list;
     };
     assert(live || config);

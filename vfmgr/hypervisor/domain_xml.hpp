@@ -22,6 +22,7 @@ struct DomainHostdev {
     PciAddress pci;                    // on the host
     std::optional<std::string> alias;  // inactive XML keeps only those that begin with "ua-"
     std::optional<PciAddress> guest;   // its address in the guest; absent: not assigned yet
+    bool managed = false;              // libvirt binds it, and gives it the host's driver again
     bool operator==(DomainHostdev const&) const = default;
 };
 

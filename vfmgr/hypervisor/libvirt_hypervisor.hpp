@@ -85,6 +85,7 @@ class LibvirtHypervisor final : public Hypervisor {
     struct Request;
     [[nodiscard]] Result<Observed> perform_step(AttachHostdev const& step, Deadline deadline);
     [[nodiscard]] Result<Observed> perform_step(DetachHostdev const& step, Deadline deadline);
+    [[nodiscard]] Result<Observed> perform_step(MarkHostdev const& step, Deadline deadline);
     [[nodiscard]] Result<Observed> perform_step(AddVsock const& step, Deadline deadline);
     [[nodiscard]] Result<Observed> perform_step(PlaceHostdevs const& step, Deadline deadline);
     [[nodiscard]] Result<ReadBack> attach(AttachHostdev const& step, XmlPart part,

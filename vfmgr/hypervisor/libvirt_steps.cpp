@@ -10,6 +10,7 @@
 #include "vfmgr/hypervisor/libvirt_domain.hpp"
 #include "vfmgr/hypervisor/libvirt_error.hpp"
 #include "vfmgr/hypervisor/libvirt_hypervisor.hpp"
+#include "vfmgr/hypervisor/marked_xml.hpp"
 
 namespace vfmgr {
 namespace {
@@ -65,8 +66,33 @@ std::optional<PciAddress> place_of(LibvirtDomain const& vm, XmlPart part,
     return ours->guest;
 }
 
-bool has(std::optional<DomainXml> const& domain, std::string_view alias) {
-    return domain && find_alias(*domain, alias);
+// The attachment's device by our alias, or an adopted one by its address, until the VM stops.
+DomainHostdev const* device_of(std::optional<DomainXml> const& domain, DetachHostdev const& step) {
+    if (!domain) return nullptr;
+    auto const* const ours = find_alias(*domain, hostdev_alias(step.attachment));
+    return ours || !step.by_address.value_or(false) ? ours : find_host_pci(*domain, step.pci);
+}
+
+bool is_marked(std::optional<DomainXml> const& domain, MarkHostdev const& step) {
+    auto const* const device = domain ? find_host_pci(*domain, step.pci) : nullptr;
+    return device && device->alias == step.alias && device->managed == step.managed;
+}
+
+// libvirt replaces all of a domain's configuration, or nothing.
+Result<void> define_marked(virConnectPtr connection, MarkHostdev const& step) {
+    VFMGR_TRY(VirDomain const domain, find_domain(connection, step.vm_uuid));
+    // With its secrets, such as passwords of displays: without them they would be lost.
+    constexpr unsigned all = VIR_DOMAIN_XML_INACTIVE | VIR_DOMAIN_XML_SECURE;
+    VirText const now(virDomainGetXMLDesc(domain.get(), all));
+    if (!now)
+        return fail(libvirt_error("virDomainGetXMLDesc",
+                                  fmt::format("libvirt returned no XML of VM {}", step.vm)));
+    VFMGR_TRY(auto const marked, marked_xml(now.get(), step));
+    VirDomain const defined(virDomainDefineXML(connection, marked.c_str()));
+    if (defined) return {};
+    return fail(libvirt_error("virDomainDefineXML",
+                              fmt::format("libvirt did not name {} in the persistent XML of VM {}",
+                                          to_string(step.pci), step.vm)));
 }
 
 // A saved VM starts with the XML that it was saved with.
@@ -194,6 +220,24 @@ Result<LibvirtHypervisor::ReadBack> LibvirtHypervisor::attach(AttachHostdev cons
     return after;
 }
 
+Result<Observed> LibvirtHypervisor::perform_step(MarkHostdev const& step, Deadline deadline) {
+    VFMGR_TRY(LibvirtDomain const before, read(step.vm_uuid, deadline));
+    if (step.config && before.config && !is_marked(before.config, step))
+        VFMGR_CHECK(session_.call<void>(
+            deadline, fmt::format("name {} of VM {}", to_string(step.pci), step.vm),
+            [step](virConnectPtr connection) { return define_marked(connection, step); }));
+    VFMGR_TRY(ReadBack after, read_back(step.vm_uuid, deadline));
+    auto const& [info, live, config] = after.domain;
+    bool const there =
+        step.config ? is_marked(config, step) : live && find_host_pci(*live, step.pci);
+    if (there) return Observed{{}, {}, std::move(after.view)};
+    return fail(Problem::conflict,
+                fmt::format("VM {} has no {} in its {} XML, or not as {}", info.name,
+                            to_string(step.pci), step.config ? "persistent" : "live",
+                            step.alias.value_or("a device without an alias")),
+                fmt::format("check the VM's XML: virsh dumpxml {}", info.name));
+}
+
 Result<Observed> LibvirtHypervisor::perform_step(AddVsock const& step, Deadline deadline) {
     VFMGR_TRY(LibvirtDomain const before, read(step.vm_uuid, deadline));
     auto const lacks = [](std::optional<DomainXml> const& xml) { return xml && !xml->has_vsock; };
@@ -261,10 +305,14 @@ Result<Observed> LibvirtHypervisor::perform_step(DetachHostdev const& step, Dead
 }
 
 // Unplugs by alias: a device that another program plugged in is left alone, even if it is the same
-// VF. Success means only that the guest was asked; the live XML decides, and an event triggers
-// reading it.
+// VF, unless it was adopted. Success means only that the guest was asked; the live XML decides, and
+// an event triggers reading it.
 Result<void> LibvirtHypervisor::detach_live(DetachHostdev const& step, Deadline deadline) {
-    auto const alias = hostdev_alias(step.attachment);
+    auto alias = hostdev_alias(step.attachment);
+    if (step.by_address)
+        if (auto const vm = read(step.vm_uuid, deadline))
+            if (auto const* const device = device_of(vm->live, step))
+                alias = device->alias.value_or(alias);
     auto const give_up = deadline - times_.last_check;
     LibvirtEvents::Watch watch(*events_, step.vm_uuid, alias);
     Unplugging state;
@@ -272,7 +320,7 @@ Result<void> LibvirtHypervisor::detach_live(DetachHostdev const& step, Deadline 
         auto retry_after = times_.unplug_retry;
         auto vm = read(step.vm_uuid, deadline);
         if (vm) {
-            if (!has(vm->live, alias)) return {};
+            if (!device_of(vm->live, step)) return {};
             state.vm = vm->info.name;
             state.paused = vm->info.state == VmState::paused;
             if (state.asked && passed(give_up)) return fail(still_there(step, state));
@@ -301,7 +349,8 @@ Result<void> LibvirtHypervisor::detach_live(DetachHostdev const& step, Deadline 
 Result<void> LibvirtHypervisor::detach_config(DetachHostdev const& step, Deadline deadline) {
     auto const alias = hostdev_alias(step.attachment);
     auto const lacks = [&](Result<LibvirtDomain> const& vm) {
-        return vm ? !has(vm->config, alias) : vm.error().problem == Problem::not_found;
+        return vm ? !(vm->config && find_alias(*vm->config, alias))
+                  : vm.error().problem == Problem::not_found;
     };
     auto before = read(step.vm_uuid, deadline);
     if (lacks(before)) return {};

@@ -23,6 +23,14 @@ struct AttachRequest {
 
 // Refuses a PF that vfmgr only observes. Points into `desired`.
 [[nodiscard]] Result<DesiredPf const*> managed_pf(DesiredState const& desired, PfState const& pf);
+// The network that the spec names, which the PF must carry; nullptr: none.
+[[nodiscard]] Result<Network const*> named_network(PfState const& pf, Networks const& networks,
+                                                   AttachmentSpec const& spec);
+// Refuses a network whose VLAN device another program keeps unfit, and one where the VM would reach
+// programs of the host.
+[[nodiscard]] Result<void> check_network(AttachRequest const& ask);
+// vfio-pci or the PF's variant of it; says why not the variant.
+[[nodiscard]] std::string choose_vfio_driver(AttachRequest const& ask, Plan& plan);
 // Decides where the device goes: into the running VM, its persistent XML, or both; sets `live` and
 // `config`.
 [[nodiscard]] Result<void> place(AttachRequest const& ask, Attachment& attachment, Plan& plan);

@@ -142,6 +142,8 @@ Result<void> within(HostBounds const& bounds, HostView const& host, Plan const& 
             VFMGR_CHECK(address_within(bounds, add->address));
         if (auto const* const attach = as<AttachHostdev>(step))
             VFMGR_CHECK(judge.settings(attach->vf, settings_after(host, plan, attach->vf)));
+        if (auto const* const mark = as<MarkHostdev>(step))
+            VFMGR_CHECK(judge.settings(mark->vf, settings_after(host, plan, mark->vf)));
         if (auto const* const attach = as<AttachExternal>(step)) {
             VFMGR_CHECK(holder_within(bounds.external_holders, *attach));
             VFMGR_CHECK(judge.settings(attach->vf, settings_after(host, plan, attach->vf)));

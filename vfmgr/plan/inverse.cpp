@@ -170,6 +170,17 @@ struct Inverter {
         if (!back.live && !back.config) return {};
         return {back};
     }
+    Steps operator()(MarkHostdev const& step) const {
+        auto const* vm = find_vm(before, step.vm_uuid);
+        if (!vm || !step.config) return {};
+        auto const was = std::ranges::find(vm->config, step.pci, &VmHostdev::pci);
+        if (was == vm->config.end() || (was->alias == step.alias && was->managed == step.managed))
+            return {};
+        auto back = step;
+        back.alias = was->alias;
+        back.managed = was->managed;
+        return {back};
+    }
     Steps operator()(AddVsock const&) const { return {}; }
     Steps operator()(PlaceHostdevs const& step) const {
         auto const* const vm = find_vm(before, step.vm_uuid);

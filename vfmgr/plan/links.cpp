@@ -224,7 +224,7 @@ void await_carrier(std::vector<Step>& steps) {
             continue;
         }
         auto const plugged = std::find_if(steps.rbegin(), steps.rend(), [](Step const& step) {
-            return as<AttachHostdev>(step) || as<AttachExternal>(step);
+            return as<AttachHostdev>(step) || as<AttachExternal>(step) || as<MarkHostdev>(step);
         });
         if (plugged != steps.rend()) steps.insert(plugged.base(), AwaitCarrier{interface});
     }

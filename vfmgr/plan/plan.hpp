@@ -59,6 +59,18 @@ struct AttachmentPlan {
                                                      AttachmentSpec const& spec,
                                                      std::string_view host_seed);
 
+// A resolved attachment to record what its VM has already: the <hostdev> at `spec.adopt`, which
+// somebody else plugged in. No step unplugs it, and no setting of the VF is changed.
+[[nodiscard]] Result<AttachmentPlan> plan_adoption(HostView const& host,
+                                                   DesiredState const& desired,
+                                                   std::string const& id,
+                                                   AttachmentSpec const& spec);
+// The id of an attachment that the <hostdev> is named after, while the store knows none of that id:
+// it is older than the VM.
+[[nodiscard]] std::optional<std::string> id_of_adopted(HostView const& host,
+                                                       DesiredState const& desired,
+                                                       AttachmentSpec const& spec);
+
 // Attachments of one VM that begin together: all of them, or none.
 struct AttachmentSetPlan {
     std::vector<Attachment> attachments;  // in the order of the request
@@ -122,6 +134,11 @@ struct DetachOutcome {
 // can be repaired.
 [[nodiscard]] Result<Plan> plan_repair(HostView const& host, DesiredState const& desired,
                                        PciAddress const& pf);
+// Plans the binding of VFs that libvirt bound to the host's driver when their VMs stopped: they
+// were plugged in by somebody else (managed='yes') and adopted since. In mode `manage`; plan_repair
+// does it, too.
+[[nodiscard]] Result<Plan> plan_rebinding(HostView const& host, DesiredState const& desired,
+                                          PciAddress const& pf);
 // Plans the repair of a flushed host filter that the attachments need, in every mode that attaches
 // VFs. Empty when all of the filter is in place.
 [[nodiscard]] Result<Plan> plan_closing(HostView const& host, DesiredState const& desired,

@@ -28,8 +28,6 @@ Result<DesiredPf const*> managed_pf(DesiredState const& desired, PfState const& 
         fmt::format("manage it first: vfctl pf set {} --mode manage", to_string(pf.info.pci)));
 }
 
-namespace {
-
 Result<Network const*> named_network(PfState const& pf, Networks const& networks,
                                      AttachmentSpec const& spec) {
     if (!spec.network) return nullptr;
@@ -41,6 +39,8 @@ Result<Network const*> named_network(PfState const& pf, Networks const& networks
                             "{}=ADDRESS",
                             network->name, to_string(pf.info.pci)));
 }
+
+namespace {
 
 // A VLAN device that another program made is used as it is, or not at all.
 Result<void> check_interface(AttachRequest const& ask) {
@@ -147,6 +147,11 @@ Result<void> hold_to_its_mac(AttachRequest const& ask, VfState const& vf, VfSpec
 
 }  // namespace
 
+Result<void> check_network(AttachRequest const& ask) {
+    VFMGR_CHECK(check_interface(ask));
+    return check_listeners(ask);
+}
+
 bool is_closed_by_mac(AttachRequest const& ask) {
     if (!ask.network) return false;
     auto const* const interface =
@@ -189,6 +194,8 @@ Result<void> resolve_settings(AttachRequest const& ask, VfState const& vf, Attac
     return {};
 }
 
+}  // namespace
+
 // A variant knows its device better. It is never chosen where libvirt could not use it.
 std::string choose_vfio_driver(AttachRequest const& ask, Plan& plan) {
     constexpr auto plain = "vfio-pci";
@@ -207,6 +214,8 @@ std::string choose_vfio_driver(AttachRequest const& ask, Plan& plan) {
         return *variant->driver;
     return plain;
 }
+
+namespace {
 
 void device_steps(Plan& plan, AttachRequest const& ask, Attachment const& attachment,
                   VfState const& vf) {
@@ -239,8 +248,7 @@ Result<AttachmentPlan> attach(AttachRequest const& ask, DesiredPf const& pf, Att
     auto& attachment = result.attachment;
     VFMGR_CHECK(place(ask, attachment, result.plan));
     VFMGR_CHECK(check_verification(ask, attachment));
-    VFMGR_CHECK(check_interface(ask));
-    VFMGR_CHECK(check_listeners(ask));
+    VFMGR_CHECK(check_network(ask));
     VFMGR_TRY(VfState const* vf, choose_vf(ask.host, ask.desired, ask.pf, ask.request.choice()));
     attachment.vf = VfId{ask.pf.info.pci, vf->index};
     attachment.vf_pci = vf->pci;
@@ -344,6 +352,7 @@ Result<AttachmentPlan> plan_on_the_best(HostView const& host, DesiredState const
 Result<AttachmentPlan> plan_attachment(HostView const& host, DesiredState const& desired,
                                        std::string const& id, AttachmentSpec const& spec,
                                        std::string_view host_seed) {
+    if (spec.adopt) return plan_adoption(host, desired, id, spec);
     if (spec.near) return plan_nearest(host, desired, id, spec, host_seed);
     VFMGR_TRY(auto const request, resolved(desired, spec));
     if (spec.pf) return plan_on(host, desired, id, request, *spec.pf, host_seed);

@@ -15,10 +15,31 @@
 namespace vfmgr {
 namespace {
 
+// What a driver reports of a VF that it has just made.
+VfSpec as_made() {
+    VfSpec made;
+    made.mac = MacAddress{};
+    made.vlan = Vlan{};
+    made.spoofchk = true;
+    made.trust = false;
+    made.link_state = LinkState::auto_;
+    made.min_tx_rate_mbps = 0;
+    made.max_tx_rate_mbps = 0;
+    made.node_guid = Guid{};
+    made.port_guid = Guid{};
+    return made;
+}
+
+// What the detach restores. What an adopted VF had before its VM got it, nobody recorded.
+VfSpec baseline_of(Attachment const& attachment, VfSpec const& reported) {
+    if (!attachment.spec.adopt) return attachment.baseline;
+    return overlay(only_members_of(reported, as_made()), attachment.baseline);
+}
+
 // Only a VF that exists can be shown to be clean (vfmgr/kernel/KERNEL.md#guids-outlive-vfs).
 std::vector<std::string> residue_of_a_gone_vf(Attachment const& attachment) {
     constexpr auto outliving = quirks::affected_by(quirks::Effect::outlives_vf);
-    if (!quirks::has_any(attachment.baseline, outliving)) return {};
+    if (!quirks::has_any(baseline_of(attachment, attachment.settings), outliving)) return {};
     return {fmt::format("VF {} is gone, and the next VF created in its place gets its GUIDs",
                         to_string(attachment.vf))};
 }
@@ -27,7 +48,8 @@ template <class Address>
 std::optional<Rotated<Address>> rotated_of(Attachment const& attachment, VfSpec const& now,
                                            std::optional<Address> VfSpec::* member) {
     auto const& given = attachment.settings.*member;
-    if (!given || given == attachment.baseline.*member) return std::nullopt;
+    if (!given || given == baseline_of(attachment, attachment.settings).*member)
+        return std::nullopt;
     return Rotated<Address>{*given, now.*member};
 }
 
@@ -53,7 +75,7 @@ std::vector<std::string> residue_of(Attachment const& attachment, VfState const&
     if (!notes.reset_done_at)
         residue.push_back(fmt::format("VF {} was not reset: it did not exist when the detach began",
                                       to_string(attachment.vf)));
-    auto left = differing(attachment.baseline, vf.settings);
+    auto left = differing(baseline_of(attachment, vf.settings), vf.settings);
     // A network driver of the host may choose a MAC for its VF. That is fine, unless it is the
     // attachment's MAC.
     if (vf.driver && !names_vfio_driver(*vf.driver) && vf.settings.mac != attachment.settings.mac)
@@ -206,7 +228,8 @@ void take_out_of_vm(Plan& plan, HostView const& host, Attachment const& attachme
                          attachment.vf_pci,
                          has_hostdev(vm->live, alias, attachment.vf_pci),
                          has_hostdev(vm->config, alias, attachment.vf_pci),
-                         vm->name};
+                         vm->name,
+                         attachment.spec.adopt ? std::optional(true) : std::nullopt};
     if (!detach.live && !detach.config) return;
     plan.steps.emplace_back(detach);
     if (detach.live)
@@ -217,11 +240,15 @@ void take_out_of_vm(Plan& plan, HostView const& host, Attachment const& attachme
 void clean(Plan& plan, Attachment const& attachment, VfState const& vf,
            std::optional<std::string> const& idle_driver) {
     auto const& [pf, index] = attachment.vf;
+    BindVfs const unbind{pf, {index}, std::nullopt};
+    // A VM that was given it by managed='yes' returns it to the host's driver.
+    bool const adopted = attachment.spec.adopt.has_value();
+    if (adopted) plan.steps.emplace_back(unbind);
     plan.steps.emplace_back(ResetVf{attachment.vf});
     // Sets only what differs: a driver may refuse to set the value that it already has.
-    auto const change = differing(attachment.baseline, vf.settings);
-    if (empty(change) && vf.driver == idle_driver) return;
-    if (vf.driver) plan.steps.emplace_back(BindVfs{pf, {index}, std::nullopt});
+    auto const change = differing(baseline_of(attachment, vf.settings), vf.settings);
+    if (empty(change) && vf.driver == idle_driver && !adopted) return;
+    if (vf.driver && !adopted) plan.steps.emplace_back(unbind);
     if (!empty(change)) plan.steps.emplace_back(ConfigureVfs{pf, {VfChange{index, change}}, {}});
     if (idle_driver) plan.steps.emplace_back(BindVfs{pf, {index}, idle_driver});
 }

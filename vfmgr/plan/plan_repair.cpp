@@ -214,6 +214,24 @@ Result<Plan> plan_repair(HostView const& host, DesiredState const& desired, PciA
     return what_can_be_done(std::move(plan), refused);
 }
 
+Result<Plan> plan_rebinding(HostView const& host, DesiredState const& desired,
+                            PciAddress const& pf) {
+    auto const* const state = find_pf(host, pf);
+    // Nothing is repaired of another device, or of none: that it is so is drift of its own.
+    if (!can_be_judged(state) || !require_same_pf(host, desired, pf)) return Plan{};
+    auto attachments = attached_on(desired, pf);
+    std::erase_if(attachments, [&](Attachment const& attachment) {
+        auto const* const vf = find_vf(host, attachment.vf);
+        auto const* const vm = find_vm(host, attachment.vm_uuid);
+        return !attachment.spec.adopt || !vf || !vm || is_running(*vm) ||
+               vf->driver == attachment.driver;
+    });
+    Plan plan;
+    std::vector<Error> refused;
+    repair_devices(plan, refused, *state, attachments);
+    return what_can_be_done(std::move(plan), refused);
+}
+
 Result<Plan> plan_closing(HostView const& host, DesiredState const& desired, PciAddress const& pf) {
     VFMGR_TRY(PfState const* state, readable_pf(host, pf));
     auto const managed = desired.pfs.find(pf);

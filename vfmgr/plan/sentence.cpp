@@ -139,6 +139,13 @@ struct Sentence {
         return fmt::format("detach {} ({}) from VM {}: {}", text(step.vf), to_string(step.pci),
                            step.vm, where(step.live, step.config));
     }
+    std::string operator()(MarkHostdev const& step) const {
+        auto const whose = step.alias == hostdev_alias(step.attachment)
+                               ? fmt::format("attachment {}", step.attachment)
+                               : fmt::format("what it was before attachment {}", step.attachment);
+        return fmt::format("record {} ({}) of VM {} as {}{}", text(step.vf), to_string(step.pci),
+                           step.vm, whose, step.config ? ", in its persistent XML, too" : "");
+    }
     std::string operator()(AddVsock const& step) const {
         return fmt::format("give VM {} a vsock device: {}", step.vm, where(step.live, step.config));
     }

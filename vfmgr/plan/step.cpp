@@ -147,17 +147,20 @@ void fields(F& f, V& step) {
         f.maybe("owner", step.owner);
 }
 
-template <class F, OneOf<AttachHostdev, DetachHostdev> V>
+template <class F, OneOf<AttachHostdev, DetachHostdev, MarkHostdev> V>
 void fields(F& f, V& step) {
     f.value("vm_uuid", step.vm_uuid);
     f.value("attachment", step.attachment);
     f.value("vf", step.vf);
     f.value("pci", step.pci);
     if constexpr (Of<V, AttachHostdev>) f.maybe("mac", step.mac);
-    f.value("live", step.live);
+    if constexpr (!Of<V, MarkHostdev>) f.value("live", step.live);
     f.value("config", step.config);
     f.value("vm", step.vm);
     if constexpr (Of<V, AttachHostdev>) f.maybe("guest_address", step.guest_address);
+    if constexpr (Of<V, DetachHostdev>) f.maybe("by_address", step.by_address);
+    if constexpr (Of<V, MarkHostdev>) f.maybe("alias", step.alias);
+    if constexpr (Of<V, MarkHostdev>) f.value("managed", step.managed);
 }
 
 template <class F, OneOf<AddVsock, PlaceHostdevs> V>

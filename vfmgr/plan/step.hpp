@@ -202,7 +202,23 @@ struct DetachHostdev {
     bool live = false;
     bool config = false;
     std::string vm{};
+    // An adopted VF: a running VM has it under the alias that it had before, until it stops.
+    std::optional<bool> by_address{};
     bool operator==(DetachHostdev const&) const = default;
+};
+// Names the <hostdev> that the VM has at `pci` in its persistent XML, and says who binds it. The
+// running VM keeps what it has: nothing is plugged in or unplugged.
+struct MarkHostdev {
+    static constexpr std::string_view step_name = "mark_hostdev";
+    std::string vm_uuid;
+    std::string attachment;
+    VfId vf;
+    PciAddress pci;
+    bool config = false;  // false: the persistent XML does not have it, and stays as it is
+    std::optional<std::string> alias{};  // of the attachment; in the undo, the one before
+    bool managed = false;
+    std::string vm{};
+    bool operator==(MarkHostdev const&) const = default;
 };
 // Gives the VM a vsock device, over which it reports. Nothing takes it away again: not the end of
 // the attachment, because the next one needs it too, and not an undo, because a running VM would
@@ -242,7 +258,8 @@ using KernelStep =
                  RemoveVlanInterface, AddAddress, RemoveAddress, AddPeer, RemovePeer, AddRdmaLink,
                  RemoveRdmaLink, SetFirmware, AddSoftRdmaLink, RemoveSoftRdmaLink, SetPciValues,
                  AwaitCarrier, AttachExternal, DetachExternal>;
-using HypervisorStep = std::variant<AttachHostdev, DetachHostdev, AddVsock, PlaceHostdevs>;
+using HypervisorStep =
+    std::variant<AttachHostdev, DetachHostdev, MarkHostdev, AddVsock, PlaceHostdevs>;
 using Step = std::variant<KernelStep, HypervisorStep, AwaitVerification>;
 
 // Returns the step if it is an S, otherwise null.

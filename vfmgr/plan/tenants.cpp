@@ -38,8 +38,8 @@ PfState without_others(PfState const& pf, std::vector<VfState> vfs) {
 }
 
 bool is_about_one_vf(Step const& step) {
-    return as<AttachHostdev>(step) || as<DetachHostdev>(step) || as<ResetVf>(step) ||
-           as<AwaitVerification>(step);
+    return as<AttachHostdev>(step) || as<DetachHostdev>(step) || as<MarkHostdev>(step) ||
+           as<ResetVf>(step) || as<AwaitVerification>(step);
 }
 
 }  // namespace

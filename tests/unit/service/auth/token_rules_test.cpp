@@ -63,6 +63,14 @@ TEST(Scopes, ExternalHoldersAreAPermissionOfTheirOwn) {
     }
 }
 
+TEST(Scopes, AnAdoptionIsAnAttachmentToo) {
+    EXPECT_TRUE(may_adopt({"uid:1", Role::operator_}));
+    EXPECT_TRUE(may_adopt({"token:a", Role::operator_, {{"vms", "attachments"}}}));
+    auto const refused = may_adopt({"token:a", Role::admin, {{"vms"}}});
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().remedy, HasSubstr("attachments"));
+}
+
 TEST(Scopes, ATokenHandsOutNoMoreThanItHas) {
     Principal const all{"uid:0", Role::admin};
     EXPECT_TRUE(may_hand_out(all, {}));

@@ -67,6 +67,41 @@ TEST(Admit, NoIdThatIsXml) {
                 HasSubstr("is no id of an attachment"));
 }
 
+MarkHostdev mark_device(std::string vm = "a", PciAddress pci = asked_pci) {
+    return {std::move(vm), "00000001", asked_vf, pci, true, "ua-vfmgr-00000001", false, "vm"};
+}
+
+TEST(Admit, TheNameOfAVfThatItsVmHasAlone) {
+    auto host = asked_host();
+    EXPECT_THAT(refusal(mark_device(), host), HasSubstr("VM a has no VF at 0000:01:10.6"));
+    add_vm(host, "a", true);
+    EXPECT_EQ(refusal(mark_device(), host), "");
+    EXPECT_THAT(refusal(mark_device("a", disk), host), HasSubstr("has no VF at 0000:05:00.0"));
+    host.hypervisor.vms.at("a").live.push_back({disk, {}});
+    EXPECT_THAT(refusal(mark_device("a", disk), host), HasSubstr("is not at 0000:05:00.0"));
+    HostRules rules;
+    rules.bounds.default_pf.spoofchk_off = false;
+    host.kernel.pfs.at(asked_pf).vfs.front().settings.spoofchk = false;
+    EXPECT_THAT(refusal(mark_device(), host, {}, rules), HasSubstr("spoofchk off is not allowed"));
+    add_vm(host, "b", false);
+    EXPECT_THAT(refusal(mark_device(), host), HasSubstr("is in the XML of VM name-of-b"));
+}
+
+TEST(Admit, NoUnplugByAddressOfWhatIsNotTheVmsFromVfmgr) {
+    DetachHostdev step{"a", "00000001", asked_vf, asked_pci, true, true, "vm", true};
+    Records records;
+    EXPECT_THAT(refusal(step, {}, records), HasSubstr("VM a has no VF at"));
+    records[asked_vf] = {{}, {}, "a", false, {}, asked_pci};
+    EXPECT_EQ(refusal(step, {}, records), "");
+    step.pci = disk;
+    EXPECT_NE(refusal(step, {}, records), "");
+    step.pci = asked_pci;
+    step.vm_uuid = "b";
+    EXPECT_NE(refusal(step, {}, records), "");
+    step.by_address.reset();
+    EXPECT_EQ(refusal(step, {}, records), "") << "by our alias";
+}
+
 TEST(Admit, NoLinkThatIsAPathAndNoneOnAnUntrustedNetdev) {
     HostRules rules;
     rules.trusted_netdevs = {"bond0"};

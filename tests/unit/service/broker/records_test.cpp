@@ -48,6 +48,23 @@ TEST(Records, EachStepThatTouchesAVfIsKnown) {
     EXPECT_FALSE(touches_unrecorded({}, SetLink{{recorded_pf, {}}, true, 1500}));
 }
 
+// What it has by now, somebody else set.
+TEST(Records, AnAdoptedVfIsItsVmsWithTheBaselineOfANewOne) {
+    PciAddress const pci{0, 1, 16, 6};
+    MarkHostdev const mark{"a", "00000001", recorded_vf, pci, true, {}, false, "vm"};
+    EXPECT_FALSE(touches_unrecorded({}, mark));
+    auto const began = recorded_before({}, host_with_trust(true), mark);
+    auto const& record = began.at(recorded_vf);
+    EXPECT_EQ(record.vm_uuid, "a");
+    EXPECT_EQ(record.pci, pci);
+    EXPECT_FALSE(record.clean);
+    EXPECT_EQ(record.baseline.trust, false);
+    EXPECT_FALSE(record.driver);
+    auto const known = recorded_before({}, host_with_trust(true), trust_on());
+    EXPECT_EQ(recorded_before(known, {}, mark).at(recorded_vf).baseline,
+              known.at(recorded_vf).baseline);
+}
+
 TEST(Records, AVfIsCleanAgainOnceItWasReset) {
     auto const had = recorded_before({}, host_with_trust(false), attach_to("a"));
     EXPECT_EQ(had.at(recorded_vf).vm_uuid, "a");

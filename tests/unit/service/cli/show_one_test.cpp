@@ -101,8 +101,9 @@ TEST(VfctlVmShow, HasItsVfsAndWhatIsNotOurs) {
     EXPECT_EQ(page.code, 0) << page.err;
     for (auto const* const line :
          {"state:             running\n", "CID:               3\n", "0000:01:00.0/2  3f9c2b1d",
-          "pass      1970-01-01T00:00:00.000Z\n", "0000:05:00.0  hostdev0  yes         no\n",
-          "0000:06:00.0  -         no          yes\n",
+          "pass      1970-01-01T00:00:00.000Z\n",
+          "0000:05:00.0  hostdev0  no       yes         no\n",
+          "0000:06:00.0  -         no       no          yes\n",
           "52:54:00:00:00:01  bridge   -             no\n",
           "52:54:00:00:00:02  hostdev  0000:05:00.0  yes\n"})
         EXPECT_THAT(page.out, HasSubstr(line));

@@ -108,7 +108,7 @@ TEST_F(GateTest, ScopesAreNounsAndNoTokenHandsOutMoreThanItsOwn) {
     EXPECT_EQ(misspelt.status, 422);
     EXPECT_THAT(misspelt.body,
                 HasSubstr("choose from attachments, audit, identities, networks, operations, "
-                          "pfs, pools, reservations, vfs, tokens"));
+                          "pfs, pools, reservations, vfs, vms, tokens"));
     save_scoped("admin", {"tokens", "audit"});
     EXPECT_EQ(post("scoped", "/v1/tokens", R"({"role": "viewer", "scopes": ["audit"]})").status,
               201);

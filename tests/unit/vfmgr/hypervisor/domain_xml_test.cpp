@@ -76,7 +76,7 @@ TEST(DomainXml, EveryWayToTakeAHostPciDevice) {
     ASSERT_EQ(vm.hostdevs.size(), 3u);
     EXPECT_EQ(vm.hostdevs[0],
               (DomainHostdev{pci("0000:01:10.4"), "ua-vfmgr-3f9c2b1d", pci("0000:02:00.0")}));
-    EXPECT_EQ(vm.hostdevs[1], (DomainHostdev{pci("0001:3b:00.2"), "hostdev1", std::nullopt}));
+    EXPECT_EQ(vm.hostdevs[1], (DomainHostdev{pci("0001:3b:00.2"), "hostdev1", std::nullopt, true}));
     EXPECT_EQ(vm.hostdevs[2], (DomainHostdev{pci("0000:05:00.0"), std::nullopt, std::nullopt}));
     EXPECT_EQ(find_alias(vm, "ua-vfmgr-3f9c2b1d"), &vm.hostdevs[0]);
     EXPECT_EQ(find_alias(vm, "ua-vfmgr-3f9c2b1"), nullptr);

@@ -303,6 +303,31 @@ TEST_F(LibvirtHypervisorTest, AStoppedVmSaysLookAgain) {
     EXPECT_EQ(looked.get_future().wait_for(20s), std::future_status::ready);
 }
 
+TEST_F(LibvirtHypervisorTest, NamesADeviceInThePersistentXmlAlone) {
+    MarkHostdev step{persistent_uuid,     "0a0b0c0d", {},  pci("0000:01:11.4"), true,
+                     "ua-vfmgr-0a0b0c0d", false,      "pe"};
+    using Alias = std::optional<std::string>;
+    for (auto const& alias : {Alias("ua-vfmgr-0a0b0c0d"), Alias()}) {
+        step.alias = alias;
+        step.managed = !alias;
+        for (int times = 0; times < 2; ++times) {
+            auto const done = hypervisor_.perform(step, in(20s));
+            ASSERT_TRUE(done) << done.error().detail;
+            auto const& device = done->vm->vms.at(persistent_uuid).config.at(0);
+            EXPECT_EQ(device.alias, alias);
+            EXPECT_EQ(device.managed, !alias);
+        }
+    }
+    step.pci = pci("0000:01:12.4");
+    EXPECT_EQ(hypervisor_.perform(step, in(20s)).error().problem, Problem::conflict);
+    MarkHostdev const record{transient_uuid, "0a0b0c0d",          {},    pci("0000:01:10.4"),
+                             false,          "ua-vfmgr-0a0b0c0d", false, "tr"};
+    auto const done = hypervisor_.perform(record, in(20s));
+    ASSERT_TRUE(done) << done.error().detail;
+    EXPECT_EQ(done->vm->vms.at(transient_uuid).live.at(0).alias, "ua-vfmgr-3f9c2b1d");
+    EXPECT_TRUE(done->vm->vms.at(transient_uuid).config.empty()) << "it stays transient";
+}
+
 TEST(LibvirtHypervisor, WithoutLibvirtEverythingIsUnavailable) {
     LibvirtHypervisor hypervisor("qemu+unix:///system?socket=/nonexistent/libvirt-sock", nullptr,
                                  {20s, 10s, 10ms, 50ms});

@@ -67,6 +67,9 @@ std::vector<Step> all_steps() {
             AttachHostdev{"uuid", "00000001", vf, pci, mac, true, false},
             AttachHostdev{"uuid", "00000001", vf, pci, {}, false, true},
             DetachHostdev{"uuid", "00000001", vf, pci, true, true},
+            DetachHostdev{"uuid", "00000001", vf, pci, true, true, "vm", true},
+            MarkHostdev{"uuid", "00000001", vf, pci, true, "ua-vfmgr-00000001", false, "vm"},
+            MarkHostdev{"uuid", "00000001", vf, pci, false, {}, true},
             AwaitVerification{"00000001", 120}};
 }
 
