@@ -40,6 +40,7 @@ KINDS = {**dict.fromkeys(ATTACH, "Attach"), **dict.fromkeys(DETACH, "Detach"),
          "set_num_vfs": "Resize", "set_pci_values": "FailingResize",
          "add_soft_rdma_link": "AddLink", "remove_soft_rdma_link": "RemoveLink"}
 NOT_HERE = {"set_firmware": "no card of the lab has firmware to set",
+            "mark_hostdev": "it touches no VF, and libvirt replaces the VM's file or nothing",
             "add_vsock": "it touches no VF, and no undo takes it away",
             "place_hostdevs": "it touches no VF, and the lab's host has no GPU"}
 OF_VMS = ("attach_hostdev", "detach_hostdev")
