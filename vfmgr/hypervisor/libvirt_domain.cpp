@@ -132,6 +132,9 @@ Result<std::vector<std::string>> read_hostdev_pools(virConnectPtr connection) {
     virNetworkPtr* networks = nullptr;
     int const count = virConnectListAllNetworks(connection, &networks, 0);
     if (count < 0) {
+        // No VM gets a network's VF while virtnetworkd can't be asked for one.
+        if (auto const* const last = virGetLastError(); last && lacks_other_daemon(*last))
+            return std::vector<std::string>{};
         auto error =
             libvirt_error("virConnectListAllNetworks", "libvirt did not list its networks");
         if (is_libvirt_code(error, "VIR_ERR_NO_SUPPORT")) return std::vector<std::string>{};

@@ -51,7 +51,8 @@ struct LibvirtDomain {
 // This libvirt accepts VFs that are bound to a variant of vfio-pci.
 [[nodiscard]] Result<bool> takes_vfio_variants(virConnectPtr connection);
 
-// Names of the networks that attach VFs by themselves. A libvirt without a network driver has none.
+// Names of the networks that attach VFs by themselves. A libvirt without a network driver has none,
+// nor has a modular one whose virtnetworkd does not run.
 [[nodiscard]] Result<std::vector<std::string>> read_hostdev_pools(virConnectPtr connection);
 
 }  // namespace vfmgr

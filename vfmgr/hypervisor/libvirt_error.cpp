@@ -2,9 +2,9 @@
 #include "vfmgr/hypervisor/libvirt_error.hpp"
 
 #include <fmt/format.h>
-#include <libvirt/virterror.h>
 
 #include <array>
+#include <cerrno>
 
 namespace vfmgr {
 namespace {
@@ -68,7 +68,7 @@ constexpr std::array known_texts = {
 std::string_view remedy_for(std::string_view message) {
     for (auto const& [part, remedy] : known_texts)
         if (message.find(part) != std::string_view::npos) return remedy;
-    return "see libvirt's log: journalctl -u libvirtd";
+    return "see libvirt's log: journalctl -u libvirtd -u virtqemud";
 }
 
 Problem problem_for(int code, int domain) {
@@ -104,7 +104,7 @@ Error libvirt_error(std::string call, std::string_view what) {
         error.problem = Problem::vf_in_use;
     error.detail = fmt::format("{}: {}", what, message);
     if (error.problem == Problem::unavailable)
-        error.remedy = "check that libvirt runs: systemctl status libvirtd";
+        error.remedy = "check that libvirt runs: systemctl status libvirtd virtqemud";
     else if (error.problem == Problem::not_found)
         error.remedy = "list the VMs that libvirt knows: virsh list --all";
     else
@@ -114,6 +114,12 @@ Error libvirt_error(std::string call, std::string_view what) {
 
 bool is_libvirt_code(Error const& error, std::string_view code_name) {
     return !error.causes.empty() && error.causes.front().code == code_name;
+}
+
+bool lacks_other_daemon(virError const& error) {
+    // int1 is connect()'s errno.
+    return error.domain == VIR_FROM_RPC && error.code == VIR_ERR_SYSTEM_ERROR &&
+           error.int1 == ENOENT;
 }
 
 }  // namespace vfmgr

@@ -3,6 +3,8 @@
 // the thread of the call.
 #pragma once
 
+#include <libvirt/virterror.h>
+
 #include <string>
 #include <string_view>
 
@@ -21,5 +23,9 @@ namespace vfmgr {
 
 // True when the first cause of `error` has this code name.
 [[nodiscard]] bool is_libvirt_code(Error const& error, std::string_view code_name);
+
+// True when virtqemud reports that it has not reached another of libvirt's modular daemons, because
+// that one's socket does not exist (LIBVIRT.md#monolithic-and-modular).
+[[nodiscard]] bool lacks_other_daemon(virError const& error);
 
 }  // namespace vfmgr

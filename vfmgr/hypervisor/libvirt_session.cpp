@@ -85,7 +85,8 @@ Result<std::shared_ptr<LibvirtSession::Connection>> LibvirtSession::Connection::
         auto error =
             libvirt_error("virConnectOpen", fmt::format("libvirt at {} can't be reached", uri));
         error.problem = Problem::unavailable;
-        error.remedy = "start it: systemctl start libvirtd.socket (or libvirtd.service)";
+        error.remedy =
+            "start it: systemctl start libvirtd.socket (modular libvirt: virtqemud.socket)";
         return fail(std::move(error));
     }
     auto* const handle = connection->handle.get();
@@ -123,10 +124,11 @@ void LibvirtSession::discard(std::shared_ptr<Connection> connection) {
 Result<std::shared_ptr<LibvirtSession::Turn>> LibvirtSession::begin(
     std::shared_ptr<State> const& state) {
     if (state->running >= calls_running_max)
-        return fail(Problem::unavailable,
-                    fmt::format("libvirt at {} has not answered {} calls", state->uri,
-                                state->running.load()),
-                    "restart libvirt: systemctl restart libvirtd (running VMs stay up)");
+        return fail(
+            Problem::unavailable,
+            fmt::format("libvirt at {} has not answered {} calls", state->uri,
+                        state->running.load()),
+            "restart libvirt: systemctl restart libvirtd, or virtqemud (running VMs stay up)");
     ++state->running;
     auto turn = std::make_shared<Turn>();
     turn->state = state;
@@ -188,7 +190,8 @@ Error LibvirtSession::abandon(Turn& turn, std::string const& doing) {
     return Error{
         Problem::timed_out,
         fmt::format("libvirt did not answer in time; it was asked to {}", doing),
-        "check whether libvirt hangs: journalctl -u libvirtd; the request may still take effect"};
+        "check whether libvirt hangs: journalctl -u libvirtd -u virtqemud; the request may still "
+        "take effect"};
 }
 
 }  // namespace vfmgr

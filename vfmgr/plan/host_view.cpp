@@ -76,7 +76,7 @@ Result<VmIdentity> vm_with_cid(HypervisorView const& view, std::uint32_t cid) {
         return fail(
             Problem::unavailable,
             fmt::format("it is not known which VM has vsock CID {}: {}", cid, view.stale_reason),
-            "check that libvirt runs: systemctl status libvirtd");
+            "check that libvirt runs: systemctl status libvirtd virtqemud");
     std::optional<VmIdentity> found;
     for (auto const& [uuid, vm] : view.vms) {
         if (vm.vsock_cid != cid || !vm.start_id) continue;

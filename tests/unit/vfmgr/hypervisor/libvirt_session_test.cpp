@@ -43,7 +43,7 @@ TEST(LibvirtSession, AMissingSocketIsUnavailable) {
     EXPECT_THAT(answer.error().detail, HasSubstr("socket=/nonexistent/libvirt-sock can't be "
                                                  "reached: "));
     EXPECT_EQ(answer.error().remedy,
-              "start it: systemctl start libvirtd.socket (or libvirtd.service)");
+              "start it: systemctl start libvirtd.socket (modular libvirt: virtqemud.socket)");
     ASSERT_EQ(answer.error().causes.size(), 1u);
     EXPECT_EQ(answer.error().causes[0].call, "virConnectOpen");
     EXPECT_EQ(answer.error().causes[0].code, "VIR_ERR_SYSTEM_ERROR");
