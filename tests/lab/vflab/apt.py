@@ -137,12 +137,16 @@ def install_in_tree(tree, arguments):
 
 
 @contextmanager
-def lists_of(suite, folder):
-    """Yields apt-get with a release's own lists, in a folder; this machine's lists don't change."""
+def lists_of(suite, folder, kind="deb"):
+    """Yields apt-get with a release's own lists, in a folder; this machine's lists don't change.
+
+    `kind`: of packages, or "deb-src" of sources.
+    """
     state = Path(folder) / "apt"
     for name in ("lists/partial", "cache/archives/partial"):
         (state / name).mkdir(parents=True)
-    (state / "sources.list").write_text("\n".join(sources_for(suite)) + "\n")
+    lines = [line.replace("deb ", f"{kind} ", 1) for line in sources_for(suite)]
+    (state / "sources.list").write_text("\n".join(lines) + "\n")
     options = ["-q", "-o", f"Dir::Etc::sourcelist={state}/sources.list",
                "-o", "Dir::Etc::sourceparts=-", "-o", f"Dir::State::lists={state}/lists",
                "-o", f"Dir::Cache={state}/cache", "-o", "APT::Sandbox::User=root"]
@@ -158,6 +162,12 @@ def download(folder, suite, package, version):
     """Downloads a package of a release into a folder."""
     with lists_of(suite, folder) as apt_get:
         apt_get("download", f"{package}={version}")
+
+
+def download_source(folder, suite, package, version):
+    """Downloads a package's source, as it is packed, into a folder."""
+    with lists_of(suite, folder, "deb-src") as apt_get:
+        apt_get("source", "--download-only", f"{package}={version}")
 
 
 def download_missing(folder, suite, status, packages):
