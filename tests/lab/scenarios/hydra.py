@@ -99,7 +99,7 @@ def node(lab, where, name):
     where.run(f"/hydra/apply {name}")  # a second time changes nothing
     if name == "inference":  # in place of its ConnectX NIC's RoCE
         where.run("rdma link add rxe0 type rxe netdev eth0")
-    shown = where.run("ip -4 -o addr; rdma link")
+    shown = where.run("ip -c=never -4 -o addr; rdma link")
     address, netdev = {"control-plane": (CONTROL, "bond0"), "inference": (INFERENCE, "eth0")}[name]
     if lab.check(f"{netdev}    inet {address}/24" in shown and f"netdev {netdev}" in shown,
                  f"address and RDMA device of {name}: {shown}"):
@@ -133,7 +133,7 @@ def whole(lab, product, vms):
         shown = lab.observe.ip_link_vf(product.pf, attachment["vf"]["index"])
         lab.check_equal((shown["mac"], shown["vlan"]), (attachment["settings"]["mac"], 0),
                         f"{vm.name}'s VF by iproute2")
-        inside = vm.run("ip -4 -o addr show scope global; rdma link").stdout
+        inside = vm.run("ip -c=never -4 -o addr show scope global; rdma link").stdout
         lab.check(f"{VMS[vm.name]}/24" in inside and "state ACTIVE" in inside, inside)
         if lab.check_equal((attachment["verification"] or {}).get("verdict"), "pass", vm.name):
             lab.count("verified")
