@@ -70,8 +70,9 @@ def test_an_end_while_a_process_holds_the_vf_kills_nothing(daemon):
     path, got = attached(daemon)
     holding = {"pci": VF_PCI, "pid": 812, "comm": "qemu-system-x86"}
     daemon.happen(hold=holding)
-    shown = daemon.ask("DELETE", path + "?dry_run=true")[1]
-    assert "qemu-system-x86 (pid 812)" in shown["plan"]["notes"][0]
+    notes = until(lambda: daemon.ask("DELETE", path + "?dry_run=true")[1]["plan"]["notes"],
+                  "the published view has the holder")
+    assert "qemu-system-x86 (pid 812)" in notes[0]
     done = vfctl(daemon, "detach", "qm-104", status=4)
     assert "is held open by qemu-system-x86 (pid 812)" in done.stderr
     assert f"vfctl detach {got['id']}" in done.stderr
