@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "vfmgr/plan/choose.hpp"
@@ -143,7 +144,7 @@ struct Inverter {
     Steps operator()(AttachExternal const& step) const {
         DetachExternal back{step.vf, step.holder};
         if (step.uid) back.owner = node_owner(step.vf);
-        return {back};
+        return ended_and_reset(back, step.vf);
     }
     Steps operator()(DetachExternal const& step) const {
         AttachExternal back{step.vf, step.holder};
@@ -158,7 +159,7 @@ struct Inverter {
             back.config = back.config && !has(vm->config, step.pci);
         }
         if (!back.live && !back.config) return {};
-        return {back};
+        return ended_and_reset(back, step.vf);
     }
     Steps operator()(DetachHostdev const& step) const {
         auto const* vm = find_vm(before, step.vm_uuid);
@@ -190,6 +191,13 @@ struct Inverter {
     Steps operator()(AwaitVerification const&) const { return {}; }
 
   private:
+    // Whoever had the VF for a moment may have used it: without a reset nobody else would get it.
+    [[nodiscard]] Steps ended_and_reset(Step end, VfId const& vf) const {
+        ResetVf const reset{vf};
+        Steps steps{std::move(end), reset};
+        std::ranges::move((*this)(reset), std::back_inserter(steps));
+        return steps;
+    }
     static bool has(std::vector<VmHostdev> const& hostdevs, PciAddress const& pci) {
         return std::ranges::find(hostdevs, pci, &VmHostdev::pci) != hostdevs.end();
     }

@@ -243,16 +243,20 @@ TEST(PlanExternal, AChangeInterruptsWhoeverHoldsTheVf) {
     EXPECT_TRUE(changed());
 }
 
+std::vector<Step> ended_and_reset(DetachExternal const& end) {
+    return {end, ResetVf{vf0}, SetPciValues{pf_address, {}, {}, {{0, "flr bus"}}}};
+}
+
 TEST(PlanExternal, TheUndoRestoresTheOwner) {
     HasVf0 const attached(107);
     EXPECT_EQ(inverse(AttachExternal{vf0, "qm-104", holders_uid}, attached.view),
-              (std::vector<Step>{DetachExternal{vf0, "qm-104", 107}}));
+              ended_and_reset({vf0, "qm-104", 107}));
     EXPECT_EQ(inverse(AttachExternal{vf0, "qm-104", {}}, attached.view),
-              (std::vector<Step>{DetachExternal{vf0, "qm-104", {}}}));
+              ended_and_reset({vf0, "qm-104", {}}));
     EXPECT_EQ(inverse(DetachExternal{vf0, "qm-104", 0}, attached.view),
               (std::vector<Step>{AttachExternal{vf0, "qm-104", 107}}));
     EXPECT_EQ(inverse(AttachExternal{vf0, "qm-104", holders_uid}, host()),
-              (std::vector<Step>{DetachExternal{vf0, "qm-104", {}}}))
+              ended_and_reset({vf0, "qm-104", {}}))
         << "it had no nodes yet";
 }
 

@@ -243,7 +243,9 @@ TEST(Inverse, IsMadeOfWhatWasSeenBefore) {
               (std::vector<Step>{RemoveRdmaLink{pf_address}}));
     auto const pci = vf(1).pci;
     EXPECT_EQ(inverse(AttachHostdev{vm1_uuid, "x", vf1, pci, {}, true, true}, before),
-              (std::vector<Step>{DetachHostdev{vm1_uuid, "x", vf1, pci, true, true}}));
+              (std::vector<Step>{DetachHostdev{vm1_uuid, "x", vf1, pci, true, true}, ResetVf{vf1},
+                                 SetPciValues{pf_address, {}, {}, {{1, "flr bus"}}}}))
+        << "the VM may have used it";
 }
 
 TEST(Inverse, WhatAlreadyHeldIsNotUndone) {
@@ -260,7 +262,8 @@ TEST(Inverse, WhatAlreadyHeldIsNotUndone) {
     EXPECT_THAT(inverse(AddAddress{{pf_address, {}}, ip("10.0.0.1")}, before), IsEmpty());
     EXPECT_THAT(inverse(ResetVf{{pf_address, 9}}, before), IsEmpty()) << "there is no such VF";
     EXPECT_EQ(inverse(AttachHostdev{vm1_uuid, "x", vf1, pci, {}, true, true}, before),
-              (std::vector<Step>{DetachHostdev{vm1_uuid, "x", vf1, pci, true, false}}));
+              (std::vector<Step>{DetachHostdev{vm1_uuid, "x", vf1, pci, true, false}, ResetVf{vf1},
+                                 SetPciValues{pf_address, {}, {}, {{1, "flr bus"}}}}));
 }
 
 }  // namespace
