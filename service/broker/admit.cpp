@@ -90,10 +90,12 @@ Result<void> check_clean(Records const& records, VfId const& vf, std::string con
     if (found == records.end()) return {};
     auto const& record = found->second;
     if (record.clean || record.vm_uuid == vm_uuid) return {};
-    return refused(Problem::conflict,
-                   fmt::format("VF {} was not reset since VM {} had it", to_string(vf),
-                               record.vm_uuid.value_or("(unknown)")),
-                   "end that attachment first: its detach resets the VF");
+    return refused(
+        Problem::conflict,
+        fmt::format("VF {} was not reset since VM {} had it", to_string(vf),
+                    record.vm_uuid.value_or("(unknown)")),
+        "end that attachment first: its detach resets the VF. If there is none, make the "
+        "PF's VFs anew: vfctl pf set PF --num-vfs 0, and then their number");
 }
 
 Result<void> check_unnamed(VfId const& vf, PciAddress const& pci, HypervisorView const& vms,
