@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "vfmgr/kernel/quirks.hpp"
 
@@ -81,13 +82,22 @@ bool in_a_network(Networks const& networks, InterfaceId const& interface,
     });
 }
 
+// Addresses of VMs that the interface has a route or a filter for. A PF that goes down loses the
+// route, and keeps the filter.
+std::set<IpAddress> vms_on(HostInterface const& interface, Networks const& networks) {
+    std::set<IpAddress> addresses;
+    for (auto const& peer : interface.peers)
+        if (interface.ours || in_a_network(networks, interface.id, peer.address))
+            addresses.insert(peer.address);
+    for (auto const& vm : interface.closed) addresses.insert(vm.address);
+    return addresses;
+}
+
 void interface_down(std::vector<Step>& steps, HostInterface const& interface,
                     DesiredInterface const* needed, Networks const& networks, PfBase const& base) {
-    for (auto const& peer : interface.peers) {
-        bool const stays = needed && needed->peers.contains(peer.address);
-        if (!stays && (interface.ours || in_a_network(networks, interface.id, peer.address)))
-            steps.push_back(RemovePeer{interface.id, peer.address});
-    }
+    for (auto const& address : vms_on(interface, networks))
+        if (!needed || !needed->peers.contains(address))
+            steps.push_back(RemovePeer{interface.id, address});
     for (auto const& address : interface.addresses) {
         bool const stays = needed && contains(needed->addresses, address);
         if (!stays && ours(interface, networks, base, address))

@@ -89,6 +89,20 @@ TEST(ClosedInterface, APeerComesBackAsOneOfTheResponder) {
         (std::vector<Step>{AddPeer{interface.id, ip("192.168.50.7"), mac(2), ip("192.168.50.1")}}));
 }
 
+// A PF that goes down loses routes and neighbours, and keeps its filter.
+TEST(ClosedInterface, IsOfAVmNoMoreWhoseRouteWentBeforeItsDetach) {
+    auto view = host();
+    auto spec = ask();
+    spec.network = "plain";
+    auto const goal = with_attachment(desired(), view, "aaaa0001", spec);
+    auto const& attachment = goal.attachments.at("aaaa0001");
+    auto& interface = view.kernel.pfs[pf_address].interfaces[0];
+    interface.addresses = {ip("192.168.50.1")};
+    interface.closed = {{*attachment.address, *attachment.settings.mac, ip("192.168.50.1")}};
+    EXPECT_EQ(steps_of<RemovePeer>(plan_detach(view, goal, attachment).value()),
+              (std::vector<RemovePeer>{{interface.id, *attachment.address}}));
+}
+
 TEST(ClosedInterface, RefusesWhereAnotherRdmaListenerWouldBeReached) {
     auto view = host();
     auto& pf = view.kernel.pfs[pf_address];
