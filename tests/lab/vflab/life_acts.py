@@ -307,7 +307,10 @@ class Acts:
             text = f", an attach meanwhile ended with {result.status}"
         self.host.run(f"ip link set {pf} up")
         self.host.wait_for(f"{pf} has a carrier", f"grep 1 /sys/class/net/{pf}/carrier", 60)
+        # The kernel removed the host's routes to VFs: drift that mode manage reports and leaves.
+        self.must("pf", "set", pf, "--mode", "enforce")
         self.host.wait_for("the drift is over", self.product.calm, 120)
+        self.must("pf", "set", pf, "--mode", "manage")
         return Outcome(True, f"ip link set {pf} down, and up{text}")
 
     # --- what a remedy asks for ---
