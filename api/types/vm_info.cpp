@@ -1,9 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/types/vm_info.hpp"
 
+#include <algorithm>
+
+#include "api/types/attachment.hpp"
 #include "api/types/json.hpp"
 
 namespace vfmgr {
+
+VmHostdev const* find_hostdev(std::vector<VmHostdev> const& hostdevs, PciAddress const& pci) {
+    auto const found = std::ranges::find(hostdevs, pci, &VmHostdev::pci);
+    return found == hostdevs.end() ? nullptr : &*found;
+}
+
+bool is_ours(VmHostdev const& hostdev) {
+    return hostdev.alias && hostdev.alias->starts_with(hostdev_alias({}));
+}
 
 template <class F, Of<VmHostdev> V>
 void fields(F& f, V& hostdev) {

@@ -29,6 +29,12 @@ struct VmHostdev {
     bool operator==(VmHostdev const&) const = default;
 };
 
+// The device at this address of the host; nullptr: there is none.
+[[nodiscard]] VmHostdev const* find_hostdev(std::vector<VmHostdev> const& hostdevs,
+                                            PciAddress const& pci);
+// Whether it is named after an attachment, by hostdev_alias().
+[[nodiscard]] bool is_ours(VmHostdev const& hostdev);
+
 // An <interface> of a domain's XML.
 struct VmInterface {
     MacAddress mac;

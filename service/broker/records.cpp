@@ -62,12 +62,10 @@ VfSpec as_made() {
 // The VM that has each VF from vfmgr. One that runs has it, whatever the XML of others names.
 std::map<PciAddress, std::string> attached_in(HypervisorView const& view) {
     std::map<PciAddress, std::string> vms;
-    auto const prefix = hostdev_alias({});
     for (auto const part : {&VmInfo::config, &VmInfo::live})
         for (auto const& [uuid, vm] : view.vms)
             for (auto const& hostdev : vm.*part)
-                if (hostdev.alias && hostdev.alias->starts_with(prefix))
-                    vms.insert_or_assign(hostdev.pci, uuid);
+                if (is_ours(hostdev)) vms.insert_or_assign(hostdev.pci, uuid);
     return vms;
 }
 

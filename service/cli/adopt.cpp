@@ -49,8 +49,7 @@ Result<std::vector<PciAddress>> named_vfs(std::vector<PfView> const& pfs,
 Result<std::vector<PciAddress>> unattached_of(std::vector<PfView> const& pfs, VmInfo const& vm) {
     std::vector<PciAddress> found;
     auto const has = [&](PciAddress const& pci) {
-        return std::ranges::find(vm.live, pci, &VmHostdev::pci) != vm.live.end() ||
-               std::ranges::find(vm.config, pci, &VmHostdev::pci) != vm.config.end();
+        return find_hostdev(vm.live, pci) || find_hostdev(vm.config, pci);
     };
     for (auto const& view : pfs)
         for (auto const& each : view.vfs)

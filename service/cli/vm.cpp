@@ -12,10 +12,6 @@
 namespace vfmgr {
 namespace {
 
-bool ours(VmHostdev const& device) {
-    return device.alias && device.alias->starts_with(hostdev_alias(""));
-}
-
 // Devices of the running VM and of its persistent XML, each once. Of one that was adopted, the
 // running VM has another name until it stops.
 std::vector<VmHostdev> hostdevs(VmInfo const& vm) {
@@ -24,7 +20,7 @@ std::vector<VmHostdev> hostdevs(VmInfo const& vm) {
         auto const same = std::ranges::find(all, device.pci, &VmHostdev::pci);
         if (same == all.end())
             all.push_back(device);
-        else if (ours(device))
+        else if (is_ours(device))
             *same = device;
     }
     return all;
@@ -34,8 +30,8 @@ Table vm_table(std::vector<VmInfo> const& vms) {
     Table table{{"VM", "UUID", "STATE", "VFS", "PERSISTENT", "VSOCK", "FREE PORTS"}, {}};
     for (auto const& vm : vms)
         table.rows.push_back({cell(vm.name), cell(vm.uuid), cell(vm.state),
-                              cell(std::ranges::count_if(hostdevs(vm), ours)), cell(vm.persistent),
-                              cell(vm.has_vsock), cell(vm.free_pcie_ports)});
+                              cell(std::ranges::count_if(hostdevs(vm), is_ours)),
+                              cell(vm.persistent), cell(vm.has_vsock), cell(vm.free_pcie_ports)});
     return table;
 }
 
@@ -51,14 +47,14 @@ Table attached_table(std::vector<Attachment> const& attachments) {
 
 // PCI devices that somebody else gave the VM.
 Table foreign_table(VmInfo const& vm) {
-    auto const has = [](std::vector<VmHostdev> const& devices, VmHostdev const& device) {
-        return std::ranges::find(devices, device.pci, &VmHostdev::pci) != devices.end();
+    auto const has = [](std::vector<VmHostdev> const& part, PciAddress const& pci) {
+        return cell(find_hostdev(part, pci) != nullptr);
     };
     Table table{{"PCI", "ALIAS", "MANAGED", "RUNNING VM", "PERSISTENT XML"}, {}};
     for (auto const& device : hostdevs(vm))
-        if (!ours(device))
+        if (!is_ours(device))
             table.rows.push_back({cell(device.pci), cell(device.alias), cell(device.managed),
-                                  cell(has(vm.live, device)), cell(has(vm.config, device))});
+                                  has(vm.live, device.pci), has(vm.config, device.pci)});
     return table;
 }
 

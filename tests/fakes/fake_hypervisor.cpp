@@ -28,10 +28,6 @@ bool has(std::vector<VmHostdev> const& hostdevs, VmHostdev const& expected) {
     return std::ranges::find(hostdevs, expected) != hostdevs.end();
 }
 
-bool uses(std::vector<VmHostdev> const& hostdevs, PciAddress const& pci) {
-    return std::ranges::find(hostdevs, pci, &VmHostdev::pci) != hostdevs.end();
-}
-
 }  // namespace
 
 VmInfo make_vm(std::string name, std::string uuid) {
@@ -100,7 +96,7 @@ Result<VmInfo*> FakeHypervisor::vm(std::string const& uuid) {
 
 Result<void> FakeHypervisor::usable(VmInfo const& vm, PciAddress const& pci) const {
     for (auto const& [uuid, other] : view_.vms)
-        if (uuid != vm.uuid && uses(other.live, pci))
+        if (uuid != vm.uuid && find_hostdev(other.live, pci))
             return hypervisor_refused(
                 fmt::format("PCI device {} is in use by domain {}", to_string(pci), other.name),
                 "detach it there first");
@@ -204,7 +200,7 @@ Result<Observed> FakeHypervisor::place(PlaceHostdevs const& step) {
         return hypervisor_refused(fmt::format("domain {} is running or has no PCIe", target->name),
                                   "shut it down");
     for (auto const& each : step.hostdevs)
-        if (!uses(target->config, each.pci))
+        if (!find_hostdev(target->config, each.pci))
             return hypervisor_refused(
                 fmt::format("domain {} has no {}", target->name, to_string(each.pci)),
                 "attach it first");

@@ -194,8 +194,7 @@ Result<void> check_slots(VmInfo const& vm, std::vector<PlacedHostdev> const& hos
         return one.in_guest ? one.in_guest->substr(0, one.in_guest->rfind('.')) : std::string();
     };
     for (auto const& each : hostdevs) {
-        auto const one = std::ranges::find(vm.config, each.pci, &VmHostdev::pci);
-        auto const slot = slot_of(*one);
+        auto const slot = slot_of(*find_hostdev(vm.config, each.pci));
         if (slot.empty() || std::ranges::count(vm.config, slot, slot_of) == 1) continue;
         return fail(Problem::unsupported,
                     fmt::format("{} shares its slot in VM {} with another function, which it would "

@@ -155,8 +155,8 @@ struct Inverter {
         DetachHostdev back{step.vm_uuid, step.attachment, step.vf, step.pci,
                            step.live,    step.config,     step.vm};
         if (auto const* vm = find_vm(before, step.vm_uuid)) {
-            back.live = back.live && !has(vm->live, step.pci);
-            back.config = back.config && !has(vm->config, step.pci);
+            back.live = back.live && !find_hostdev(vm->live, step.pci);
+            back.config = back.config && !find_hostdev(vm->config, step.pci);
         }
         if (!back.live && !back.config) return {};
         return ended_and_reset(back, step.vf);
@@ -166,17 +166,16 @@ struct Inverter {
         if (!vm) return {};
         AttachHostdev back{step.vm_uuid, step.attachment, step.vf, step.pci,
                            {},           false,           false,   step.vm};
-        back.live = step.live && has(vm->live, step.pci);
-        back.config = step.config && has(vm->config, step.pci);
+        back.live = step.live && find_hostdev(vm->live, step.pci);
+        back.config = step.config && find_hostdev(vm->config, step.pci);
         if (!back.live && !back.config) return {};
         return {back};
     }
     Steps operator()(MarkHostdev const& step) const {
         auto const* vm = find_vm(before, step.vm_uuid);
         if (!vm || !step.config) return {};
-        auto const was = std::ranges::find(vm->config, step.pci, &VmHostdev::pci);
-        if (was == vm->config.end() || (was->alias == step.alias && was->managed == step.managed))
-            return {};
+        auto const* const was = find_hostdev(vm->config, step.pci);
+        if (!was || (was->alias == step.alias && was->managed == step.managed)) return {};
         auto back = step;
         back.alias = was->alias;
         back.managed = was->managed;
@@ -197,9 +196,6 @@ struct Inverter {
         Steps steps{std::move(end), reset};
         std::ranges::move((*this)(reset), std::back_inserter(steps));
         return steps;
-    }
-    static bool has(std::vector<VmHostdev> const& hostdevs, PciAddress const& pci) {
-        return std::ranges::find(hostdevs, pci, &VmHostdev::pci) != hostdevs.end();
     }
     [[nodiscard]] std::optional<std::uint32_t> node_owner(VfId const& id) const {
         auto const* const vf = find_vf(before, id);

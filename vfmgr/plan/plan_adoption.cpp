@@ -16,11 +16,6 @@
 namespace vfmgr {
 namespace {
 
-VmHostdev const* hostdev_at(std::vector<VmHostdev> const& hostdevs, PciAddress const& pci) {
-    auto const found = std::ranges::find(hostdevs, pci, &VmHostdev::pci);
-    return found == hostdevs.end() ? nullptr : &*found;
-}
-
 Result<void> require_hostdev(VmInfo const& vm, PciAddress const& pci) {
     if (!names(vm, pci)) {
         std::vector<std::string> has;
@@ -149,11 +144,11 @@ Result<void> check_own_mac(AttachRequest const& ask, Attachment const& adopted) 
 // address and SoftRoCE device that go with it: they were not there before vfmgr.
 PfBase base_before(AttachRequest const& ask, PciAddress const& pci) {
     auto base = base_of(ask.pf);
-    auto const is_ours = [&](std::vector<VmHostdev> const& hostdevs) {
-        auto const* const hostdev = hostdev_at(hostdevs, pci);
-        return hostdev && hostdev->alias && hostdev->alias->starts_with(hostdev_alias({}));
+    auto const has_ours = [&](std::vector<VmHostdev> const& hostdevs) {
+        auto const* const hostdev = find_hostdev(hostdevs, pci);
+        return hostdev && is_ours(*hostdev);
     };
-    if (!is_ours(ask.vm.live) && !is_ours(ask.vm.config)) return base;
+    if (!has_ours(ask.vm.live) && !has_ours(ask.vm.config)) return base;
     std::erase_if(base.addresses, [&](IpAddress const& address) {
         return std::ranges::any_of(ask.desired.networks, [&](auto const& each) {
             auto const* const host = host_address_on(each.second.network, ask.pf.info.pci);
@@ -166,7 +161,7 @@ PfBase base_before(AttachRequest const& ask, PciAddress const& pci) {
 
 void add_notes(Plan& plan, AttachRequest const& ask, Attachment const& attachment) {
     auto const& pci = attachment.vf_pci;
-    auto const* const live = hostdev_at(ask.vm.live, pci);
+    auto const* const live = find_hostdev(ask.vm.live, pci);
     if (attachment.live)
         plan.notes.push_back(fmt::format("VM {} keeps VF {} as it is: nothing is unplugged",
                                          ask.vm.name, to_string(attachment.vf)));
@@ -202,8 +197,8 @@ Result<AttachmentPlan> adopt(AttachRequest const& ask, DesiredPf const& managed,
     AttachmentPlan result{
         std::move(attachment), managed.base ? *managed.base : base_before(ask, vf.pci), {}};
     auto& adopted = result.attachment;
-    adopted.live = is_running(ask.vm) && hostdev_at(ask.vm.live, vf.pci);
-    adopted.config = hostdev_at(ask.vm.config, vf.pci) != nullptr;
+    adopted.live = is_running(ask.vm) && find_hostdev(ask.vm.live, vf.pci);
+    adopted.config = find_hostdev(ask.vm.config, vf.pci) != nullptr;
     if (!adopted.live && !vf.holders.empty())
         return fail(
             Problem::vf_in_use,
@@ -241,11 +236,10 @@ std::optional<std::string> id_of_adopted(HostView const& host, DesiredState cons
                                          AttachmentSpec const& spec) {
     auto const* const vm = spec.adopt ? find_vm(host, spec.vm) : nullptr;
     if (!vm) return std::nullopt;
-    auto const prefix = hostdev_alias({});
     for (auto const* const part : {&vm->live, &vm->config}) {
-        auto const* const hostdev = hostdev_at(*part, *spec.adopt);
-        if (!hostdev || !hostdev->alias || !hostdev->alias->starts_with(prefix)) continue;
-        auto id = hostdev->alias->substr(prefix.size());
+        auto const* const hostdev = find_hostdev(*part, *spec.adopt);
+        if (!hostdev || !is_ours(*hostdev)) continue;
+        auto id = hostdev->alias->substr(hostdev_alias({}).size());
         bool const taken = desired.attachments.contains(id) ||
                            std::ranges::any_of(desired.quarantine, [&](auto const& one) {
                                return one.second.attachment.id == id;

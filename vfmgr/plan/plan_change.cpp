@@ -33,7 +33,7 @@ Error lost(PfState const& pf, Attachment const& attachment, std::string const& h
 }
 
 bool has_vf(VmInfo const& vm, PciAddress const& pci) {
-    return std::ranges::find(vm.live, pci, &VmHostdev::pci) != vm.live.end();
+    return find_hostdev(vm.live, pci) != nullptr;
 }
 
 // The VF must be that of the attachment still, in the VM, and in no other.

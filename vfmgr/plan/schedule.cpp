@@ -56,7 +56,7 @@ std::optional<Hindrance> verification_hindrance(HostView const& host,
     if (vm.state != VmState::running)
         return Hindrance{fmt::format("VM {} is {}, not running", vm.name, enum_name(vm.state)),
                          "no action is needed: it is verified when the VM runs"};
-    if (std::ranges::find(vm.live, attachment.vf_pci, &VmHostdev::pci) == vm.live.end())
+    if (!find_hostdev(vm.live, attachment.vf_pci))
         return Hindrance{
             fmt::format("VM {} runs without VF {}", vm.name, to_string(attachment.vf_pci)),
             "shut the VM down and start it again, so that it gets the VF from its persistent XML; "
