@@ -78,21 +78,29 @@ bool is_marked(std::optional<DomainXml> const& domain, MarkHostdev const& step) 
     return device && device->alias == step.alias && device->managed == step.managed;
 }
 
-// libvirt replaces all of a domain's configuration, or nothing.
-Result<void> define_marked(virConnectPtr connection, MarkHostdev const& step) {
-    VFMGR_TRY(VirDomain const domain, find_domain(connection, step.vm_uuid));
+// Gives the domain another persistent XML: libvirt replaces all of it, or nothing. `failed`: what
+// is said if it refuses.
+template <class Step>
+Result<void> redefine(virDomainPtr domain, Step const& step,
+                      Result<std::string> (*changed)(std::string_view, Step const&),
+                      std::string failed) {
     // With its secrets, such as passwords of displays: without them they would be lost.
     constexpr unsigned all = VIR_DOMAIN_XML_INACTIVE | VIR_DOMAIN_XML_SECURE;
-    VirText const now(virDomainGetXMLDesc(domain.get(), all));
+    VirText const now(virDomainGetXMLDesc(domain, all));
     if (!now)
         return fail(libvirt_error("virDomainGetXMLDesc",
                                   fmt::format("libvirt returned no XML of VM {}", step.vm)));
-    VFMGR_TRY(auto const marked, marked_xml(now.get(), step));
-    VirDomain const defined(virDomainDefineXML(connection, marked.c_str()));
+    VFMGR_TRY(auto const xml, changed(now.get(), step));
+    VirDomain const defined(virDomainDefineXML(virDomainGetConnect(domain), xml.c_str()));
     if (defined) return {};
-    return fail(libvirt_error("virDomainDefineXML",
-                              fmt::format("libvirt did not name {} in the persistent XML of VM {}",
-                                          to_string(step.pci), step.vm)));
+    return fail(libvirt_error("virDomainDefineXML", std::move(failed)));
+}
+
+Result<void> define_marked(virConnectPtr connection, MarkHostdev const& step) {
+    VFMGR_TRY(VirDomain const domain, find_domain(connection, step.vm_uuid));
+    return redefine(domain.get(), step, marked_xml,
+                    fmt::format("libvirt did not name {} in the persistent XML of VM {}",
+                                to_string(step.pci), step.vm));
 }
 
 // A saved VM starts with the XML that it was saved with.
@@ -113,20 +121,12 @@ Result<void> require_off(virDomainPtr domain, std::string const& vm) {
     return {};
 }
 
-// SECURE: without it the new XML would have lost the passwords of consoles.
 Result<void> define_placed(virConnectPtr connection, PlaceHostdevs const& step) {
     VFMGR_TRY(VirDomain const domain, find_domain(connection, step.vm_uuid));
     VFMGR_CHECK(require_off(domain.get(), step.vm));
-    VirText const xml(
-        virDomainGetXMLDesc(domain.get(), VIR_DOMAIN_XML_INACTIVE | VIR_DOMAIN_XML_SECURE));
-    if (!xml)
-        return fail(libvirt_error("virDomainGetXMLDesc",
-                                  fmt::format("libvirt returned no XML of VM {}", step.vm)));
-    VFMGR_TRY(auto const changed, placed_xml(xml.get(), step));
-    if (VirDomain const defined{virDomainDefineXML(connection, changed.c_str())}) return {};
-    return fail(libvirt_error(
-        "virDomainDefineXML",
-        fmt::format("libvirt could not store other places for the devices of VM {}", step.vm)));
+    return redefine(
+        domain.get(), step, placed_xml,
+        fmt::format("libvirt could not store other places for the devices of VM {}", step.vm));
 }
 
 // What is known when a detach makes no progress.
