@@ -195,18 +195,10 @@ std::optional<GuestPcie> guest_pcie_in(pugi::xml_node const& domain) {
 }
 
 Result<std::string> placed_xml(std::string_view xml, PlaceHostdevs const& step) {
-    pugi::xml_document document;
-    auto const parsed = document.load_buffer(xml.data(), xml.size());
-    auto domain = document.child("domain");
-    if (!parsed || !domain)
-        return fail(Problem::hypervisor_refused,
-                    fmt::format("libvirt's XML of VM {} can't be parsed", step.vm),
-                    "report this with the output of: virsh version");
-    undo_placing(domain);
-    if (!step.hostdevs.empty()) VFMGR_CHECK(place(domain, step));
-    std::ostringstream text;
-    document.save(text, "  ", pugi::format_indent | pugi::format_no_declaration);
-    return text.str();
+    return changed_xml(xml, step.vm, [&step](pugi::xml_node domain) -> Result<void> {
+        undo_placing(domain);
+        return step.hostdevs.empty() ? Result<void>() : place(domain, step);
+    });
 }
 
 }  // namespace vfmgr

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <pugixml.hpp>
-#include <sstream>
 
 #include "vfmgr/hypervisor/xml_values.hpp"
 
@@ -25,26 +24,18 @@ void set_alias(pugi::xml_node hostdev, std::optional<std::string> const& alias) 
 }  // namespace
 
 Result<std::string> marked_xml(std::string_view xml, MarkHostdev const& step) {
-    pugi::xml_document document;
-    // Keeps comments, and text as it is: the rest of the domain is not ours.
-    auto const parsed = document.load_buffer(xml.data(), xml.size(), pugi::parse_full);
-    if (!parsed)
-        return fail(Problem::hypervisor_refused,
-                    fmt::format("libvirt's XML of VM {} can't be parsed: {}", step.vm,
-                                parsed.description()),
-                    "report this with the output of: virsh version");
-    for (auto hostdev : document.child("domain").child("devices").children("hostdev")) {
-        if (pci_address(hostdev.child("source").child("address")) != step.pci) continue;
-        set_attribute(hostdev, "managed", step.managed ? "yes" : "no");
-        set_alias(hostdev, step.alias);
-        std::ostringstream text;
-        document.save(text, "", pugi::format_raw | pugi::format_no_declaration);
-        return text.str();
-    }
-    return fail(Problem::conflict,
-                fmt::format("the persistent XML of VM {} has no <hostdev> at {} any more", step.vm,
-                            to_string(step.pci)),
-                fmt::format("check it: virsh dumpxml --inactive {}", step.vm));
+    return changed_xml(xml, step.vm, [&step](pugi::xml_node domain) -> Result<void> {
+        for (auto hostdev : domain.child("devices").children("hostdev")) {
+            if (pci_address(hostdev.child("source").child("address")) != step.pci) continue;
+            set_attribute(hostdev, "managed", step.managed ? "yes" : "no");
+            set_alias(hostdev, step.alias);
+            return {};
+        }
+        return fail(Problem::conflict,
+                    fmt::format("the persistent XML of VM {} has no <hostdev> at {} any more",
+                                step.vm, to_string(step.pci)),
+                    fmt::format("check it: virsh dumpxml --inactive {}", step.vm));
+    });
 }
 
 }  // namespace vfmgr

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <sstream>
 
 namespace vfmgr {
 
@@ -66,6 +67,22 @@ void write_address(pugi::xml_node parent, PciAddress const& pci, char const* typ
     address.append_attribute("bus") = fmt::format("0x{:02x}", pci.bus).c_str();
     address.append_attribute("slot") = fmt::format("0x{:02x}", pci.device).c_str();
     address.append_attribute("function") = fmt::format("0x{:x}", pci.function).c_str();
+}
+
+Result<std::string> changed_xml(std::string_view xml, std::string_view vm,
+                                std::function<Result<void>(pugi::xml_node domain)> const& change) {
+    pugi::xml_document document;
+    auto const parsed = document.load_buffer(xml.data(), xml.size(), pugi::parse_full);
+    auto const domain = document.child("domain");
+    if (!parsed || !domain)
+        return fail(Problem::hypervisor_refused,
+                    fmt::format("libvirt's XML of VM {} can't be parsed: {}", vm,
+                                parsed ? "it is no domain" : parsed.description()),
+                    "report this with the output of: virsh version");
+    VFMGR_CHECK(change(domain));
+    std::ostringstream text;
+    document.save(text, "", pugi::format_raw | pugi::format_no_declaration);
+    return text.str();
 }
 
 }  // namespace vfmgr

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <pugixml.hpp>
+#include <string>
 #include <string_view>
 
 #include "api/types/addresses.hpp"
+#include "api/types/problem.hpp"
 
 namespace vfmgr {
 
@@ -24,5 +27,11 @@ namespace vfmgr {
 
 // Appends <address domain= bus= slot= function=>, of that type unless `type` is null.
 void write_address(pugi::xml_node parent, PciAddress const& pci, char const* type);
+
+// Returns a domain's XML as `change` leaves it, comments and all. Fails with hypervisor_refused if
+// it can't be parsed.
+[[nodiscard]] Result<std::string> changed_xml(
+    std::string_view xml, std::string_view vm,
+    std::function<Result<void>(pugi::xml_node domain)> const& change);
 
 }  // namespace vfmgr
