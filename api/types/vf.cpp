@@ -19,6 +19,20 @@ VfSpec only(VfSpec const& spec, VfAttribute attribute) {
     return part;
 }
 
+VfSpec as_made() {
+    VfSpec made;
+    made.mac = MacAddress{};
+    made.vlan = Vlan{};
+    made.spoofchk = true;
+    made.trust = false;
+    made.link_state = LinkState::auto_;
+    made.min_tx_rate_mbps = 0;
+    made.max_tx_rate_mbps = 0;
+    made.node_guid = Guid{};
+    made.port_guid = Guid{};
+    return made;
+}
+
 VfSpec overlay(VfSpec base, VfSpec const& over) {
     for_each_member([&](VfAttribute, auto member) {
         if (over.*member) base.*member = over.*member;

@@ -95,6 +95,9 @@ void for_each_member(F f) {
 // Returns `base` with every member of `over` that is present replacing its own.
 [[nodiscard]] VfSpec overlay(VfSpec base, VfSpec const& over);
 [[nodiscard]] bool empty(VfSpec const& spec);
+// What a driver reports of a VF that it has just made, or nothing. The other members differ by
+// driver.
+[[nodiscard]] VfSpec as_made();
 
 extern template struct Json<VfSpec>;                 // reads with the rules for requested values
 void check(JsonReader& reader, VfSpec const& spec);  // these rules

@@ -51,14 +51,6 @@ void fields(F& f, V& all) {
     f.value("vfs", all.vfs);
 }
 
-VfSpec as_made() {
-    VfSpec settings;
-    settings.vlan = Vlan{};
-    settings.spoofchk = true;
-    settings.trust = false;
-    return settings;
-}
-
 // The VM that has each VF from vfmgr. One that runs has it, whatever the XML of others names.
 std::map<PciAddress, std::string> attached_in(HypervisorView const& view) {
     std::map<PciAddress, std::string> vms;
@@ -75,6 +67,14 @@ bool is_same(Records const& records, Records const& others, VfId const& vf) {
     if (one == records.end() || other == others.end())
         return one == records.end() && other == others.end();
     return one->second == other->second;
+}
+
+template <class OfVm>
+void record_attached(VfRecord& record, OfVm const& step) {
+    ++record.attachments;
+    record.vm_uuid = step.vm_uuid;
+    record.clean = false;
+    record.pci = step.pci;
 }
 
 void record_external(VfRecord& record, VfState const* now, AttachExternal const& step,
@@ -109,19 +109,11 @@ Records recorded_before(Records records, HostView const& host, Step const& step)
     for (auto const& vf : vfs_of(step))
         if (auto const* const now = find_vf(host, vf))
             records.try_emplace(vf, VfRecord{now->settings, now->driver});
-    if (auto const* const attach = as<AttachHostdev>(step)) {
-        auto& record = records[attach->vf];
-        ++record.attachments;
-        record.vm_uuid = attach->vm_uuid;
-        record.clean = false;
-        record.pci = attach->pci;
-    }
+    if (auto const* const attach = as<AttachHostdev>(step))
+        record_attached(records[attach->vf], *attach);
     // Somebody else chose the settings that it has by now.
-    if (auto const* const mark = as<MarkHostdev>(step)) {
-        records.try_emplace(mark->vf, VfRecord{as_made()});
-        AttachHostdev const same{mark->vm_uuid, mark->attachment, mark->vf, mark->pci, {}};
-        return recorded_before(std::move(records), host, same);
-    }
+    if (auto const* const mark = as<MarkHostdev>(step))
+        record_attached(records.try_emplace(mark->vf, VfRecord{as_made()}).first->second, *mark);
     if (auto const* const external = as<AttachExternal>(step)) {
         bool const had_it = has_had(records, *external);
         record_external(records[external->vf], find_vf(host, external->vf), *external, had_it);

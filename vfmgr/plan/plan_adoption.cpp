@@ -113,15 +113,10 @@ Result<void> check_fit(AttachRequest const& ask, VfId const& vf, VfSpec const& h
 // what the VM may send. The zero MAC is none: the VM then chooses its own at each load of its
 // driver.
 VfSpec settings_set_on(VfState const& vf) {
-    auto settings = vf.settings;
-    auto const drop = [&](auto member, auto const& unset) {
-        if (settings.*member == unset) (settings.*member).reset();
-    };
-    drop(&VfSpec::mac, MacAddress{});
-    drop(&VfSpec::link_state, LinkState::auto_);
-    for (auto const member : {&VfSpec::min_tx_rate_mbps, &VfSpec::max_tx_rate_mbps})
-        drop(member, 0U);
-    for (auto const member : {&VfSpec::node_guid, &VfSpec::port_guid}) drop(member, Guid{});
+    auto settings = differing(vf.settings, as_made());
+    settings.vlan = vf.settings.vlan;
+    settings.spoofchk = vf.settings.spoofchk;
+    settings.trust = vf.settings.trust;
     settings.query_rss.reset();
     settings.msix_vectors.reset();
     settings.roce.reset();

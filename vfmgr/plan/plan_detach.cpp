@@ -15,21 +15,6 @@
 namespace vfmgr {
 namespace {
 
-// What a driver reports of a VF that it has just made.
-VfSpec as_made() {
-    VfSpec made;
-    made.mac = MacAddress{};
-    made.vlan = Vlan{};
-    made.spoofchk = true;
-    made.trust = false;
-    made.link_state = LinkState::auto_;
-    made.min_tx_rate_mbps = 0;
-    made.max_tx_rate_mbps = 0;
-    made.node_guid = Guid{};
-    made.port_guid = Guid{};
-    return made;
-}
-
 // What the detach restores. What an adopted VF had before its VM got it, nobody recorded.
 VfSpec baseline_of(Attachment const& attachment, VfSpec const& reported) {
     if (!attachment.spec.adopt) return attachment.baseline;
