@@ -21,10 +21,7 @@ constexpr std::chrono::minutes guest_run_time_max{10};
 constexpr std::chrono::hours guest_key_time{24 * 30};
 
 Result<void> confirm_attached(Snapshot const& now, std::string const& id) {
-    auto const found = now.desired->attachments.find(id);
-    if (found != now.desired->attachments.end() && is_on_tcp(found->second.spec) &&
-        found->second.state == AttachmentState::attached)
-        return {};
+    if (attachment_to_enrol(*now.desired, id)) return {};
     return fail(Problem::not_found, fmt::format("attachment {} has ended", id),
                 "ask the host's admin to attach the VF again");
 }

@@ -17,24 +17,12 @@ namespace {
 constexpr std::chrono::hours token_time{24};
 
 Result<Enrolment> without_token(Snapshot const& now, std::string const& id) {
-    auto const found = now.desired->attachments.find(id);
-    if (found == now.desired->attachments.end())
-        return fail(Problem::not_found, fmt::format("there is no attachment {}", id),
-                    "GET /v1/attachments lists those of this host");
-    auto const& attachment = found->second;
-    if (!is_on_tcp(attachment.spec))
-        return fail(Problem::conflict,
-                    fmt::format("the guest of attachment {} reports by its vsock device, where it "
-                                "needs no enrolment",
-                                id),
-                    "detach the VF and attach it again with guest_plane tcp");
-    auto const carried = network_of(now.desired->networks, attachment);
-    if (attachment.state == AttachmentState::attached && carried && attachment.address &&
-        attachment.settings.mac)
-        return enrolment_of(attachment, *carried);
-    return fail(Problem::conflict,
-                fmt::format("attachment {} is {}", id, enum_name(attachment.state)),
-                "wait until it is attached");
+    VFMGR_TRY(auto const* const attachment, attachment_to_enrol(*now.desired, id));
+    auto const carried = network_of(now.desired->networks, *attachment);
+    if (carried && attachment->address && attachment->settings.mac)
+        return enrolment_of(*attachment, *carried);
+    return fail(Problem::conflict, fmt::format("attachment {} has no network any more", id),
+                "detach the VF and attach it again");
 }
 
 Result<Query<http::Response>> enrol(EnrolmentSeams const& seams, Call const& call,

@@ -89,8 +89,8 @@ class Engine {
     void save_token_uses(std::map<std::string, TokenUse> uses);
     [[nodiscard]] Query<bool> erase_token(std::string id);  // false: there is none
 
-    // Stores a new token for the guest's enrolment in place of an earlier one. Fails with conflict
-    // unless the attachment is attached and its guest on TCP.
+    // Stores a new token for the guest's enrolment in place of an earlier one. Fails as
+    // attachment_to_enrol() does.
     [[nodiscard]] Query<GuestKeys> save_enrolment(std::string attachment, GuestSecret token);
     // Gives the guest that shows this secret a key. Fails as enrolled() does. Blocks.
     [[nodiscard]] Result<void> enrol(std::string const& attachment, std::string const& shown_sha256,
@@ -147,5 +147,10 @@ class Engine {
     Recovery recovery_;
     Observer observer_;
 };
+
+// The attachment whose guest may enrol. Fails with not_found, and with conflict unless it is
+// attached and its guest on TCP.
+[[nodiscard]] Result<Attachment const*> attachment_to_enrol(DesiredState const& desired,
+                                                            std::string const& id);
 
 }  // namespace vfmgr

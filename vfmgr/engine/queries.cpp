@@ -201,19 +201,27 @@ Query<std::optional<Token>> Engine::change_token(std::string id,
     });
 }
 
+Result<Attachment const*> attachment_to_enrol(DesiredState const& desired, std::string const& id) {
+    auto const found = desired.attachments.find(id);
+    if (found == desired.attachments.end()) return fail(no_attachment(id));
+    auto const& attachment = found->second;
+    if (!is_on_tcp(attachment.spec))
+        return fail(Problem::conflict,
+                    fmt::format("the guest of attachment {} reports by its vsock device, where it "
+                                "needs no enrolment",
+                                id),
+                    "detach the VF and attach it again with guest_plane tcp");
+    if (attachment.state != AttachmentState::attached)
+        return fail(Problem::conflict,
+                    fmt::format("attachment {} is {}", id, enum_name(attachment.state)),
+                    "wait until it is attached");
+    return &attachment;
+}
+
 namespace {
 
 Result<GuestKeys> keys_of_guest(DesiredState const& desired, std::string const& id) {
-    auto const attachment = desired.attachments.find(id);
-    if (attachment == desired.attachments.end()) return fail(no_such_attachment(id));
-    if (!is_on_tcp(attachment->second.spec) ||
-        attachment->second.state != AttachmentState::attached)
-        return fail(Problem::conflict,
-                    fmt::format("attachment {} is {}, its guest plane {}", id,
-                                enum_name(attachment->second.state),
-                                is_on_tcp(attachment->second.spec) ? "tcp" : "vsock"),
-                    "only the guest of an attachment with guest_plane tcp enrols, once it is "
-                    "attached");
+    VFMGR_CHECK(attachment_to_enrol(desired, id));
     auto const found = desired.guest_keys.find(id);
     return found == desired.guest_keys.end() ? GuestKeys{id} : found->second;
 }
