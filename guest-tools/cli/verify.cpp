@@ -133,13 +133,8 @@ Outcome verify_attachments(Options const& options, HostEnds& host,
 }  // namespace
 
 HostEnds host_of(Options const& options) {
-    StateFolder const state(options.state_folder);
     return reach_host(
-        options.host, options.enrolments,
-        [&state](GuestAttachment const& attachment) -> Result<void> {
-            VFMGR_CHECK(ready_netdev(state, attachment));
-            return {};
-        },
+        options.host, options.enrolments, set_up_in(StateFolder(options.state_folder)),
         [](std::string const& attachment, Result<void> done) {
             if (done) return;
             done.error().detail = fmt::format("attachment {}: {}", attachment, done.error().detail);

@@ -89,13 +89,13 @@ std::vector<Enrolment> Enrolments::pending() const {
     return all;
 }
 
-std::vector<GuestAttachment> Enrolments::attachments() const {
-    std::vector<GuestAttachment> all;
-    for (auto& one : kept()) all.push_back(std::move(one.enrolment.attachment));
-    for (auto& one : pending())
-        if (std::ranges::find(all, one.attachment.attachment, &GuestAttachment::attachment) ==
-            all.end())
-            all.push_back(std::move(one.attachment));
+std::vector<GuestAttachment> Enrolments::with_attachments(std::vector<GuestAttachment> all) const {
+    auto const add = [&all](GuestAttachment const& one) {
+        if (std::ranges::find(all, one.attachment, &GuestAttachment::attachment) == all.end())
+            all.push_back(one);
+    };
+    for (auto const& one : kept()) add(one.enrolment.attachment);
+    for (auto const& one : pending()) add(one.attachment);
     return all;
 }
 

@@ -42,8 +42,9 @@ class Enrolments {
     // Those whose token was not shown so far, and has not expired. A file that can't be parsed is
     // left out.
     [[nodiscard]] std::vector<Enrolment> pending() const;
-    // The VFs of both, to be set up before the host can be reached.
-    [[nodiscard]] std::vector<GuestAttachment> attachments() const;
+    // Adds the VFs of both that are not among `all`: they are set up before the host is reached.
+    [[nodiscard]] std::vector<GuestAttachment> with_attachments(
+        std::vector<GuestAttachment> all) const;
     // Presents the token over the VF, which is set up, and keeps the key. Blocks, at most for about
     // ten seconds; another process that enrols comes first.
     [[nodiscard]] Result<void> enrol(Enrolment const& enrolment) const;
@@ -74,7 +75,7 @@ class HostEnds {
     // The attachments of all ends. One that does not answer counts with what it said before, over
     // TCP at first with the enrolment's attachment; fails if none answers, or vsock never did.
     [[nodiscard]] Result<GuestConfig> config(std::chrono::seconds wait, std::uint64_t revision);
-    // Of the first end that answers.
+    // Asks one end after the other, and returns the first answer.
     [[nodiscard]] Result<HostTopology> topology();
     [[nodiscard]] HostClient& of(std::string const& attachment);
 

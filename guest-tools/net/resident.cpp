@@ -189,15 +189,10 @@ Result<void> Resident::apply(std::vector<GuestAttachment> const& desired, Extent
 
 // The VFs come first: over them the host is reached.
 void Resident::reach() {
-    host_ = reach_host(
-        vsock_, enrolments_,
-        [this](GuestAttachment const& attachment) -> Result<void> {
-            VFMGR_CHECK(ready_netdev(records_.state, attachment));
-            return {};
-        },
-        [this](std::string const& attachment, Result<void> const& done) {
-            remark("attachment " + attachment, done);
-        });
+    host_ = reach_host(vsock_, enrolments_, set_up_in(records_.state),
+                       [this](std::string const& attachment, Result<void> const& done) {
+                           remark("attachment " + attachment, done);
+                       });
     reached_ = enrolments_.kept();
 }
 
@@ -209,14 +204,6 @@ void Resident::enrol_again() {
     if (half) renew_at_ = Steady::now() + renewal_check_time;
     reach();
     poll_->use(host_);
-}
-
-std::vector<GuestAttachment> Resident::with_enrolled() const {
-    auto all = desired_;
-    for (auto& one : enrolments_.attachments())
-        if (std::ranges::find(all, one.attachment, &GuestAttachment::attachment) == all.end())
-            all.push_back(std::move(one));
-    return all;
 }
 
 Result<void> Resident::once() {
@@ -252,6 +239,13 @@ Result<std::string> ready_netdev(StateFolder const& state, GuestAttachment const
     return configured.ifname;
 }
 
+SetUp set_up_in(StateFolder state) {
+    return [state = std::move(state)](GuestAttachment const& attachment) -> Result<void> {
+        VFMGR_CHECK(ready_netdev(state, attachment));
+        return {};
+    };
+}
+
 Result<void> Resident::watch(int stop_fd) {
     // Precedes the first observation, to miss no change.
     VFMGR_TRY(auto monitor, EventMonitor::open());
@@ -270,7 +264,7 @@ Result<void> Resident::watch(int stop_fd) {
             take(std::move(*config));
         }
         enrol_again();
-        auto const desired = with_enrolled();
+        auto const desired = enrolments_.with_attachments(desired_);
         if (!known && desired.empty()) continue;
         auto const extent = known ? Extent::all : Extent::these;
         if (auto const applied = apply(desired, extent); !applied) {

@@ -40,6 +40,9 @@ struct Work {
 [[nodiscard]] Result<std::string> ready_netdev(StateFolder const& state,
                                                GuestAttachment const& attachment);
 
+// The same, as reach_host() takes it.
+[[nodiscard]] SetUp set_up_in(StateFolder state);
+
 // vf-guest up: brings every VF of this VM to the state that the host desires, runs the requested
 // verifications, and cleans up after VFs that are gone. One thread besides ConfigPoll's.
 
@@ -68,7 +71,6 @@ class Resident {
     [[nodiscard]] Result<void> apply(std::vector<GuestAttachment> const& desired, Extent extent);
     void reach();
     void enrol_again();
-    [[nodiscard]] std::vector<GuestAttachment> with_enrolled() const;
     void take(Result<GuestConfig> config);
     void remark(std::string const& about, Result<void> const& done);
     void configure_one(ToConfigure const& one);

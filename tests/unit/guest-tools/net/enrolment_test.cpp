@@ -181,14 +181,14 @@ TEST_F(EnrolmentTest, TheEndOfTheAttachmentEndsTheKey) {
     auto ends = reach();
     host.ended = true;
     EXPECT_THAT(ends.config(0s, 0).value().attachments, IsEmpty());
-    EXPECT_THAT(enrolments.attachments(), IsEmpty());
+    EXPECT_THAT(enrolments.with_attachments({}), IsEmpty());
 }
 
 TEST_F(EnrolmentTest, AnExpiredTokenIsLeftAlone) {
     auto old = enrolment();
     old.expires_at -= 2h;
     deliver(places.etc / "enrolment.json", old);
-    EXPECT_THAT(enrolments.attachments(), IsEmpty());
+    EXPECT_THAT(enrolments.with_attachments({}), IsEmpty());
 }
 
 }  // namespace
