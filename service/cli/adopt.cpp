@@ -12,6 +12,7 @@
 #include "service/cli/connection.hpp"
 #include "service/cli/progress.hpp"
 #include "service/cli/resolve.hpp"
+#include "service/cli/setting_options.hpp"
 #include "service/cli/show.hpp"
 
 namespace vfmgr {
@@ -108,18 +109,6 @@ Result<void> adopt(Options const& options, std::string const& name,
 
 }  // namespace
 
-Result<void> print_attachments(Connection const& connection, Options const& options,
-                               std::vector<std::string> const& ids) {
-    auto documents = json::array();
-    std::vector<Attachment> attachments;
-    for (auto const& id : ids) {
-        VFMGR_TRY(auto const response, connection.send({.path = "/v1/attachments/" + id}));
-        VFMGR_TRY(attachments.emplace_back(), value_of<Attachment>(response));
-        documents.push_back(json::parse(response.body));
-    }
-    return print(attachment_table(attachments), documents.dump(), options);
-}
-
 void add_adopt_command(CLI::App& attachment, Session& session) {
     auto const [command, vm, arguments] =
         add_named(attachment, session, "adopt", "record VFs that somebody else plugged into a VM",
@@ -134,13 +123,8 @@ void add_adopt_command(CLI::App& attachment, Session& session) {
         ->type_name("NETWORK");
     command->add_option("--address", proof.address,
                         "address of the VF in the network (default: the first free one)");
-    command->add_flag("--verify", proof.verify, "wait until the VM has proved RDMA over the VF");
-    command->add_option("--verify-timeout", proof.verify_timeout_seconds,
-                        "seconds to wait for the proof");
-    command->add_option("--verify-profile", proof.verify_profile, "how much is tested")
-        ->check(one_of<Profile>());
-    command->add_option("--verify-every", proof.verify_every_seconds,
-                        "repeat the proof at this interval in seconds, at least 60");
+    add_proof(*command, proof, "wait until the VM has proved RDMA over the VF");
+    add_repeated_proof(*command, proof);
 }
 
 }  // namespace vfmgr

@@ -244,21 +244,6 @@ void add_verbose(CLI::App& command, Session& session) {
     command.add_flag("-v,--verbose", session.options.verbose, "also print every figure");
 }
 
-void add_proof(CLI::App& command, AttachArguments& arguments, char const* help) {
-    command.add_flag("--verify", arguments.verify, help);
-    command.add_option("--verify-timeout", arguments.verify_timeout_seconds,
-                       "seconds to wait for the proof");
-    command.add_option("--verify-profile", arguments.verify_profile, "how much is tested")
-        ->check(one_of<Profile>());
-}
-
-void add_attach_verify(CLI::App& command, AttachArguments& arguments) {
-    add_proof(command, arguments, "undo the attach unless the VM proves RDMA over the VF");
-    command.add_option(
-        "--verify-every", arguments.verify_every_seconds,
-        "repeat the proof at this interval in seconds, at least 60 (default: never)");
-}
-
 void add_attach(CLI::App& app, Session& session) {
     auto const [command, arguments] =
         add_command(app, session, "attach", "attach a VF to a VM; --verify proves RDMA over it",
@@ -306,7 +291,8 @@ void add_attach(CLI::App& app, Session& session) {
                      "where: live (running VM only), config (persistent XML only)")
         ->check(one_of<Persistence>());
     add_placing(*command, arguments);
-    add_attach_verify(*command, arguments);
+    add_proof(*command, arguments, "undo the attach unless the VM proves RDMA over the VF");
+    add_repeated_proof(*command, arguments);
     add_verbose(*command, session);
 }
 
@@ -343,6 +329,18 @@ void add_verify_options(CLI::App& command, VerifyArguments& arguments) {
 }
 
 }  // namespace
+
+Result<void> print_attachments(Connection const& connection, Options const& options,
+                               std::vector<std::string> const& ids) {
+    auto documents = json::array();
+    std::vector<Attachment> attachments;
+    for (auto const& id : ids) {
+        VFMGR_TRY(auto const response, connection.send({.path = "/v1/attachments/" + id}));
+        VFMGR_TRY(attachments.emplace_back(), value_of<Attachment>(response));
+        documents.push_back(json::parse(response.body));
+    }
+    return print(attachment_table(attachments), documents.dump(), options);
+}
 
 void add_attachment_commands(CLI::App& app, Session& session) {
     add_attach(app, session);

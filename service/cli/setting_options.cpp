@@ -65,4 +65,18 @@ void add_unset(CLI::App& command, AttachArguments& arguments, std::string const&
         ->take_all();
 }
 
+void add_proof(CLI::App& command, AttachArguments& arguments, char const* help) {
+    command.add_flag("--verify", arguments.verify, help);
+    command.add_option("--verify-timeout", arguments.verify_timeout_seconds,
+                       "seconds to wait for the proof");
+    command.add_option("--verify-profile", arguments.verify_profile, "how much is tested")
+        ->check(one_of<Profile>());
+}
+
+void add_repeated_proof(CLI::App& command, AttachArguments& arguments) {
+    command.add_option(
+        "--verify-every", arguments.verify_every_seconds,
+        "repeat the proof at this interval in seconds, at least 60 (default: never)");
+}
+
 }  // namespace vfmgr
