@@ -10,7 +10,6 @@ from vflab import virtqemud
 from vflab.crashes import Ends, unfinished
 from vflab.held_step import underway
 from vflab.product import Before, Product
-from vflab.vm import LOGS
 
 BOOT = "own"
 LONG = True
@@ -100,10 +99,8 @@ def proved_again(lab, product, attachment, text):
 
 def rebooted(lab, product, vm, attachment):
     lab.step("the VM is rebooted from inside")
-    # The agent answers before the VM goes, or its command would be tried again after the boot.
-    vm.run("(sleep 1; reboot -f) >/dev/null 2>&1 &")
-    lab.host.wait_for("the VM has booted again",
-                      f"[ $(grep -c 'init: done' {LOGS}/{VM}.log) -ge 2 ]", 180)
+    vm.reboot_from_inside()
+    vm.wait_booted(times=2)
     vm.wait_ready()
     has_it(lab, attachment)
     proved_again(lab, product, attachment, "rebooted")

@@ -43,15 +43,13 @@ def proved(lab, product, attachment, what):
 
 def booted(lab, vm, times):
     """Waits until the VM's init has come to its end so many times."""
-    lab.host.wait_for("the VM has booted again",
-                      f"[ $(grep -c 'init: done' /var/log/vfmgr-lab/{VM}.log) -ge {times} ]", 180)
+    vm.wait_booted(times)
     vm.wait_ready()
 
 
 def rebooted(lab, product, vm, attachment):
     lab.step("rebooted from inside")
-    # The agent answers before the VM goes, or its command would be tried again after the boot.
-    vm.run("(sleep 1; reboot -f) >/dev/null 2>&1 &")
+    vm.reboot_from_inside()
     booted(lab, vm, times=2)
     proved(lab, product, attachment, "rebooted")
 

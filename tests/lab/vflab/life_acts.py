@@ -12,7 +12,6 @@ from vflab.crashes import served_again, unfinished
 from vflab.host import CommandFailed
 from vflab.life import VFS_OF_VM_MAX
 from vflab.vfio import hostdev
-from vflab.vm import LOGS
 
 OPERATION_SECONDS = 240
 SAVE_SECONDS = 500
@@ -25,11 +24,11 @@ old=$(systemctl show -P MainPID UNIT)
 [ $old != 0 ] || exit
 COMMAND >PRINTED 2>&1 & op=$!
 sleep MOMENT; amid=0; kill -0 $op 2>/dev/null && amid=1
-kill -9 $old || exit; wait $op; status=$?
-end=$(( $(date +%s) + 120 ))
-until new=$(systemctl show -P MainPID UNIT); systemctl -q is-active UNIT && [ $new != $old ] &&
-  [ $new != 0 ]; do [ $(date +%s) -lt $end ] || break; sleep 0.2; done
-printf '%s\n' $old $new $amid $status; tail -n 5 PRINTED"""
+kill -9 $old || exit; wait $op
+printf '%s\n' $old $amid $?; tail -n 5 PRINTED"""
+# Prints the process of the unit, once it is another one.
+REPLACED = r"""new=$(systemctl show -P MainPID UNIT); systemctl -q is-active UNIT &&
+[ $new != 0 ] && [ $new != OLD ] && echo $new"""
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,6 @@ class Slot:
 
     def __init__(self, lab, name):
         self.lab, self.first, self.name = lab, name, name
-        self.log = f"{LOGS}/{name}.log"
         self.vm = lab.vm(name, start=False)
         self.boots = 0         # that the log will have when the guest is ready
         self.gone_since = None
@@ -67,12 +65,10 @@ class Slot:
 
     def ready(self):
         """The guest answers an unplug only once it has booted."""
-        self.lab.host.wait_for(
-            f"VM {self.name} has booted",
-            f"[ $(grep -c 'init: done' {self.log}) -ge {self.boots} ]", BOOT_SECONDS)
+        self.vm.wait_booted(self.boots, BOOT_SECONDS)
 
     def counted_boots(self):
-        return f"grep -c 'init: done' {self.log} || :"
+        return f"grep -c 'init: done' {self.vm.log} || :"
 
 
 class Acts:
@@ -205,8 +201,7 @@ class Acts:
         if self.random.random() < 0.5:
             self.host.run(f"virsh -q reset {slot.name}")
             return Outcome(True, f"virsh reset {slot.name}")
-        # The agent answers before the VM goes, or its command would be tried again after the boot.
-        slot.vm.run("(sleep 1; reboot -f) >/dev/null 2>&1 &", wait=60)
+        slot.vm.reboot_from_inside(wait=60)
         slot.ready()
         return Outcome(True, f"reboot in {slot.name}")
 
@@ -270,10 +265,10 @@ class Acts:
         script = KILLED.replace("COMMAND", " ".join(map(quote, ["vfctl", *words])))
         script = script.replace("UNIT", unit).replace("PRINTED", PRINTED)
         moment = f"{self.random.uniform(0.1, 2.5):.2f}"
-        old, new, amid, status, *printed = self.host.run(
+        old, amid, status, *printed = self.host.run(
             script.replace("MOMENT", moment), timeout=2 * OPERATION_SECONDS).lines()
-        if new in (old, "0"):
-            raise CommandFailed(f"{unit} was killed as process {old}, and is process {new} now")
+        self.host.wait_for(f"{unit}, killed as process {old}, runs as another",
+                           REPLACED.replace("UNIT", unit).replace("OLD", old), 120)
         self.lab.count(f"{unit} killed")
         if amid == "1":
             self.lab.count(f"{unit} killed amid an operation")

@@ -10,7 +10,7 @@ from vflab.life import GONE, RUNNING, SHUT_OFF, Domain, Observed, Vf, World
 from vflab.observe import flat_vf
 from vflab.scenario import SOCKET
 
-# Of each domain virsh prints what it is now, and then what it is at its next start.
+# virsh prints each domain's live XML, and then its persistent XML.
 OBSERVE = r"""cd /sys/bus/pci/devices/PCI || exit
 echo @vfs; for v in virtfn*; do p=$(readlink $v); d=$(readlink $v/driver)
   g=$(readlink $v/iommu_group); o=$(cat $v/driver_override)
@@ -26,7 +26,7 @@ for n in $names; do echo "dumpxml $n; dumpxml --inactive $n;"; done | tr '\n' ' 
 [ -z "$names" ] || virsh -q "$(cat /run/life.virsh)"
 """
 
-# What is there for the networks, and nobody asks for after every act.
+# Shows what the networks have on the host. It takes too long to run after every act.
 NETWORKS = r"""ip -br -4 addr show; echo @rdma; rdma -j link; echo @inet; nft list table inet vfmgr
 echo @netdev; nft list table netdev vfmgr"""
 MAC = re.compile(r"\b[0-9a-f]{2}(?::[0-9a-f]{2}){5}\b")

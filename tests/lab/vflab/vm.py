@@ -44,6 +44,7 @@ class VM:
     def __init__(self, host, name, image="tiny", memory=None, vcpus=1, pcie_ports=4, vsock=True,
                  devices="", command_line=""):
         self.host, self.name, self.image, self.vsock = host, name, image, vsock
+        self.log = f"{LOGS}/{name}.log"  # also after it was renamed
         self.known_cid = None
         own = devices.count("<interface") + devices.count("<disk")
         parts = [VSOCK] if vsock else []
@@ -62,7 +63,7 @@ class VM:
             self.host.run(f"qemu-img create -q -f qcow2 -F raw -b /dev/disk/by-id/virtio-vm-debian"
                           f" {IMAGES}/{self.name}.qcow2")
         # An earlier VM of that name in this boot may have left its console.
-        self.host.run(f"rm -f {LOGS}/{self.name}.log; virsh -q define /dev/stdin", input=self.xml)
+        self.host.run(f"rm -f {self.log}; virsh -q define /dev/stdin", input=self.xml)
         return self
 
     def start(self):
@@ -121,7 +122,7 @@ class VM:
 
     def wait_console(self, pattern, deadline_seconds=60):
         return self.host.wait_for(f"'{pattern}' on the console of VM {self.name}",
-                                  f"grep -m1 -aE -e {shlex.quote(pattern)} {LOGS}/{self.name}.log",
+                                  f"grep -m1 -aE -e {shlex.quote(pattern)} {self.log}",
                                   deadline_seconds)
 
     def wait_for(self, description, probe, deadline_seconds=60):
@@ -139,7 +140,20 @@ class VM:
                         "basename $d; done; true").stdout.strip()
 
     def console(self):
-        return self.host.run(f"cat {LOGS}/{self.name}.log", check=False).stdout
+        return self.host.run(f"cat {self.log}", check=False).stdout
+
+    def reboot_from_inside(self, wait=0):
+        """Has the VM reboot; returns before it has booted again, see wait_booted().
+
+        The agent must answer before the VM goes, or its command is tried again after the boot. The
+        VM can't see that the answer has left, so it leaves it a second.
+        """
+        self.run("(sleep 1; reboot -f) >/dev/null 2>&1 &", wait=wait)
+
+    def wait_booted(self, times, deadline_seconds=180):
+        """Waits until the init of a tiny VM has ended for the `times`-th time."""
+        self.host.wait_for(f"VM {self.name} has booted {times} times",
+                           f"[ $(grep -c 'init: done' {self.log}) -ge {times} ]", deadline_seconds)
 
     def shutdown(self, deadline_seconds=120):
         """Presses the power button, again if nothing happens, and waits.
