@@ -55,7 +55,8 @@ class Link {
     void changed();
     // Whether the vf-guest of that guest_key() waits for work, or did a moment ago.
     [[nodiscard]] bool guest_waits(std::string const& guest) const;
-    // Of the certificate by which guests on TCP know the host; unavailable while there is none.
+    // Returns the SHA-256 of the certificate by which guests on TCP know the host. Fails with
+    // unavailable while vfmgr-guestd has none.
     [[nodiscard]] Result<std::string> fingerprint() const;
     // Absent: vfmgr-guestd does not answer. Blocks for at most two seconds.
     [[nodiscard]] std::optional<Load> load();
