@@ -104,11 +104,23 @@ TEST_F(Plane, AVmThatFloodsHoldsNobodyUp) {
 
 // The VM that sent it has stopped, and another has its CID.
 TEST_F(Plane, WhatAStoppedVmAskedIsNotDone) {
-    change([](Daemon& d) { d.slow = "uuid-a"; });
+    // One attachment for each request: of two runs of one attachment, the second replaces the
+    // first.
+    std::vector<GuestAttachment> attachments;
+    for (std::size_t i = 0; i <= limits.jobs.at_work_each_max; ++i)
+        attachments.push_back(attachment("a" + std::to_string(i)));
+    change([&](Daemon& d) {
+        d.access["uuid-a"].attachments = attachments;
+        d.slow = "uuid-a";
+    });
     std::vector<std::future<http::Response>> asked;
-    for (std::size_t i = 0; i < limits.jobs.at_work_each_max + 1; ++i)
-        asked.push_back(send(
-            {"POST", "/guest/v1/attachments/a1/runs", {}, {}, {}, http::VsockPeer{cid_a, 700}}));
+    for (auto const& one : attachments)
+        asked.push_back(send({"POST",
+                              "/guest/v1/attachments/" + one.attachment + "/runs",
+                              {},
+                              {},
+                              {},
+                              http::VsockPeer{cid_a, 700}}));
     auto const at_work = [&] {
         std::lock_guard const lock(daemon.mutex);
         return daemon.confirmed;
