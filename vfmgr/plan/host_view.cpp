@@ -38,6 +38,11 @@ void fields(F& f, V& network) {
 
 template struct Json<HostNetworkView>;
 
+namespace {
+constexpr char const* libvirt_remedy =
+    "check that libvirt runs: systemctl status libvirtd virtqemud";
+}
+
 PfState const* find_pf(HostView const& view, PciAddress const& pf) {
     auto const found = view.kernel.pfs.find(pf);
     return found == view.kernel.pfs.end() ? nullptr : &found->second;
@@ -76,7 +81,7 @@ Result<VmIdentity> vm_with_cid(HypervisorView const& view, std::uint32_t cid) {
         return fail(
             Problem::unavailable,
             fmt::format("it is not known which VM has vsock CID {}: {}", cid, view.stale_reason),
-            "check that libvirt runs: systemctl status libvirtd virtqemud");
+            libvirt_remedy);
     std::optional<VmIdentity> found;
     for (auto const& [uuid, vm] : view.vms) {
         if (vm.vsock_cid != cid || !vm.start_id) continue;
@@ -173,7 +178,15 @@ Result<void> require_libvirt(HostView const& host) {
     if (!host.hypervisor.stale) return {};
     return fail(Problem::unavailable,
                 fmt::format("libvirt can't be queried: {}", host.hypervisor.stale_reason),
-                "start libvirtd and try again");
+                libvirt_remedy);
+}
+
+Result<void> require_users(HostView const& host, std::string_view device) {
+    if (!host.hypervisor.stale) return {};
+    return fail(Problem::unavailable,
+                fmt::format("libvirt can't report which VFs of {} are in use: {}", device,
+                            host.hypervisor.stale_reason),
+                libvirt_remedy);
 }
 
 Result<VmInfo const*> readable_vm(HostView const& host, std::string_view name_or_uuid) {

@@ -126,6 +126,8 @@ void Json<KernelView>::read(JsonReader& reader, KernelView& view);
 
 // Checks that libvirt could be queried.
 [[nodiscard]] Result<void> require_libvirt(HostView const& host);
+// The same, where the question is which VFs of this device VMs use.
+[[nodiscard]] Result<void> require_users(HostView const& host, std::string_view device);
 // Checks that VFs can be made and removed now: no other PF blocks it.
 [[nodiscard]] Result<void> require_free_pci(HostView const& host);
 // Checks that so many more devices can be plugged into the running VM.

@@ -100,11 +100,7 @@ Result<void> check_unused(HostView const& host, DesiredState const& desired,
         auto const* pf = find_pf(host, function);
         return pf && !pf->vfs.empty();
     });
-    if (any_vfs && host.hypervisor.stale)
-        return fail(Problem::unavailable,
-                    fmt::format("libvirt can't report which VFs of {} are in use: {}",
-                                card_name(card), host.hypervisor.stale_reason),
-                    "start libvirtd and try again");
+    if (any_vfs) VFMGR_CHECK(require_users(host, card_name(card)));
     for (auto const& function : card.functions)
         if (auto const* pf = find_pf(host, function); pf && pf->stale)
             return fail(Problem::unavailable,

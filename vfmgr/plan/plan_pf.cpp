@@ -40,11 +40,7 @@ Result<void> check_count(HostView const& host, DesiredState const& desired, PfSt
                                 to_string(info.pci), info.total_vfs, count),
                     fmt::format("request at most {}", info.total_vfs));
     if (count == info.num_vfs || info.num_vfs == 0) return {};
-    if (host.hypervisor.stale)
-        return fail(Problem::unavailable,
-                    fmt::format("libvirt can't report which VFs of {} are in use: {}",
-                                display_name(info), host.hypervisor.stale_reason),
-                    "start libvirtd and try again");
+    VFMGR_CHECK(require_users(host, display_name(info)));
     auto const uses = vf_uses(host, desired, info.pci);
     if (uses.empty()) return {};
     std::vector<std::string> reasons;

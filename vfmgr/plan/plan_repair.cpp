@@ -50,11 +50,7 @@ Result<void> make_anew(Plan& plan, HostView const& host, PfState const& pf, PfSp
                     fmt::format("VFs of {} are gone, and their number was never configured",
                                 display_name(info)),
                     fmt::format("configure it: vfctl pf set {} --num-vfs …", to_string(info.pci)));
-    if (host.hypervisor.stale)
-        return fail(Problem::unavailable,
-                    fmt::format("libvirt can't report which VFs of {} are in use: {}",
-                                display_name(info), host.hypervisor.stale_reason),
-                    "start libvirtd");
+    VFMGR_CHECK(require_users(host, display_name(info)));
     std::vector<std::string> reasons;
     for (auto const& use : users_now(host, attachments, info.pci))
         reasons.push_back(fmt::format("VF {} is {}", use.vf.index, use.reason));

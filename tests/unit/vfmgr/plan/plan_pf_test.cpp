@@ -152,8 +152,10 @@ TEST(PlanPf, RefusesToRemoveVfsWhileLibvirtCannotBeAsked) {
     auto view = host(7);
     view.hypervisor.stale = true;
     view.hypervisor.stale_reason = "connection refused";
-    EXPECT_EQ(plan_pf(view, desired(), pf_address, want_vfs(0)).error().problem,
-              Problem::unavailable);
+    auto const refused = plan_pf(view, desired(), pf_address, want_vfs(0)).error();
+    EXPECT_EQ(refused.problem, Problem::unavailable);
+    EXPECT_THAT(refused.detail, HasSubstr("in use: connection refused"));
+    EXPECT_THAT(refused.remedy, HasSubstr("systemctl status libvirtd virtqemud"));
     auto none = host(0);
     none.hypervisor.stale = true;
     EXPECT_TRUE(plan_pf(none, desired(), pf_address, want_vfs(7)))
