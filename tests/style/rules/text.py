@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes: licence line, white space, control characters."""
+"""Bytes: licence line, white space, control characters, leftovers of merges."""
 
 import re
 
@@ -11,6 +11,8 @@ KERNEL_LICENCE = "SPDX-License-Identifier: GPL-2.0"
 LICENSED = (".cpp", ".hpp", ".c", ".h", ".py", ".sh", ".cmake", ".yaml", ".yml", ".toml",
             ".service", ".socket", ".timer", ".sysusers", ".tmpfiles", ".1", ".5", ".8",
             "CMakeLists.txt")
+# A merge that was committed as it stood.
+CONFLICT = re.compile(r"<{7} |={7}$|>{7} ")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -46,6 +48,8 @@ def white_space(tree):
                 found.append(f"{name}:{number}: a tab")
             if line != line.rstrip(" "):
                 found.append(f"{name}:{number}: space at the end of the line")
+            if CONFLICT.match(line):
+                found.append(f"{name}:{number}: a conflict of a merge")
             if CONTROL.search(line):
                 found.append(f"{name}:{number}: a control character")
             if "\ufffd" in line:
@@ -64,5 +68,5 @@ RULES = [
                "tests/lab/module/m.c": "\tint a;\n"},
          bad=[{"api/b.cpp": "int a;"}, {"api/b.cpp": "\tint a;\n"}, {"api/b.cpp": "int a; \n"},
               {"api/b.cpp": "int a;\r\n"}, {"api/b.cpp": "\x1b[1m\n"}, {"api/b.cpp": b"\xff\n"},
-              {"README.md": "a\n\n"}]),
+              {"README.md": "a\n\n"}, {"README.md": "a\n>>>>>>> of another\n"}]),
 ]
