@@ -155,9 +155,9 @@ TEST(FreePorts, DevicesWithoutAPlaceAreTakenToNeedAPort) {
     EXPECT_EQ(parsed(domain(ports + "<video/><vsock/><rng model='virtio'/>")).free_ports, 0u);
     // Not on PCI.
     auto const none = parsed(
-        domain(ports +
-               "<console/><memballoon model='none'/><disk type='file'><target bus='sata'/></disk>"
-               "<input type='mouse' bus='ps2'/><controller type='usb' model='none'/>"));
+        domain(ports + "<console/><memballoon model='none'/><watchdog model='itco'/>"
+                       "<disk type='file'><target bus='sata'/></disk>"
+                       "<input type='mouse' bus='ps2'/><controller type='usb' model='none'/>"));
     EXPECT_EQ(none.unplaced_devices, 0u);
     EXPECT_EQ(none.free_ports, 2u);
 }
