@@ -28,17 +28,19 @@ void Endings::end_unheld(Control::State& state, std::set<std::string> const& at_
     auto const ids = released(*host, state.desired());
     std::set<std::string> over(ids.begin(), ids.end());
     if (knows_vms(host->hypervisor)) over.merge(of_unknown_vms(*host, state.desired()));
-    std::set<std::string> begun;
+    auto const now = seams().clock.steady_now();
+    std::map<std::string, Deadline> begun;
     std::map<std::pair<std::string, std::string>, std::vector<std::string>> of_vms;
     for (auto const& id : over) {
         auto const& attachment = state.desired().attachments.at(id);
-        if (begun_.contains(id))
-            begun.insert(id);
-        else if (at_rest.contains(id))
+        auto const before = begun_.find(id);
+        if (at_rest.contains(id) && (before == begun_.end() || before->second <= now))
             of_vms[{attachment.vm_uuid, attachment.vm}].push_back(id);
+        else if (before != begun_.end())
+            begun.insert(*before);
     }
     for (auto const& [vm, ids] : of_vms) {
-        begun.insert(ids.begin(), ids.end());
+        for (auto const& id : ids) begun[id] = now + end_again_after;
         submit_(Detach{ids}, [this, ids = ids](Result<Answer> const& answer) {
             if (answer) return;
             seams().control.post([this, ids](Control::State&) {

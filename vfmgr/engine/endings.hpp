@@ -17,6 +17,9 @@ namespace vfmgr {
 // How long libvirt may not know a VM until its attachments end: an orchestrator that replaces a
 // VM's definition (virsh undefine, then define) has defined it again by then.
 inline constexpr std::chrono::seconds vm_unknown_max{60};
+// After how long a detach that was begun here and failed is begun again: often enough for an admin
+// who waits, and too rare to fill the list of operations.
+inline constexpr std::chrono::seconds end_again_after{60};
 
 class Endings : public EnginePart {
   public:
@@ -33,9 +36,9 @@ class Endings : public EnginePart {
                                                        DesiredState const& desired);
 
     Submit const submit_;
-    // Attachments whose detach was accepted, or waits for that. A refused one is tried again after
-    // the next observation.
-    std::set<std::string> begun_;
+    // Attachments whose detach was accepted, or waits for that, and until when none is begun anew.
+    // A refused one is tried again after the next observation.
+    std::map<std::string, Deadline> begun_;
     std::map<std::string, Deadline> unknown_until_;  // by the VM's UUID
 };
 

@@ -62,6 +62,24 @@ TEST_F(EndingsTest, AVfThatItsVmReleasesLaterIsCleanedThen) {
     EXPECT_FALSE(kernel.view().pfs.at(pf0).vfs.at(0).driver);
 }
 
+// As when its VM was undefined while the detach was under way.
+TEST_F(EndingsTest, ADetachThatFailsIsBegunAgainAMinuteLater) {
+    keep_the_vf();
+    auto const performed = hypervisor.performed();
+    hypervisor.fail_at = Fault{performed, FaultPoint::before};
+    hypervisor.change(
+        [](HypervisorView& view) { swap(view.vms.at(vm1).live, view.vms.at(vm1).config); });
+    kernel.release(only().vf_pci, kernel.view().pfs.at(pf0).vfs.at(0).holders.at(0).pid);
+    observe_until(*bench, [&] { return hypervisor.performed() > performed; });
+    hypervisor.fail_at.reset();
+    for (int looks = 0; looks < 5; ++looks) observe_anew(*bench);
+    EXPECT_EQ(hypervisor.performed(), performed + 1) << "not at each observation";
+    EXPECT_EQ(only().state, AttachmentState::detaching);
+    clock.advance(end_again_after);
+    observe_until(*bench, [&] { return none_attached(); });
+    EXPECT_THAT(bench->desired().quarantine, IsEmpty());
+}
+
 // A process that has the VF open uses it, whatever the XML says.
 TEST_F(EndingsTest, AVfThatIsStillOpenIsNotCleaned) {
     keep_the_vf();

@@ -175,13 +175,19 @@ inline void observe_anew(Bench& bench) {
 }
 
 // Observes the host again and again until `over` holds. Gives up after so many observations that
-// nothing more can come, and shows what happened.
+// nothing more can come, and shows what happened last.
 inline void observe_until(Bench& bench, std::function<bool()> const& over) {
-    for (int looks = 0; looks < 300 && !over(); ++looks) observe_anew(bench);
+    constexpr int looks_max = 10'000;
+    for (int looks = 0; looks < looks_max && !over(); ++looks) observe_anew(bench);
     if (over()) return;
-    auto const page = bench.engine.control().wait(
-        [](Control::State& state) { return state.store.events_after(0, 1000).value(); });
-    for (auto const& event : page.events) ADD_FAILURE() << event.detail;
+    constexpr std::uint64_t shown = 40;
+    auto const page = bench.engine.control().wait([](Control::State& state) {
+        auto const last = state.store.last_event().value();
+        return state.store.events_after(last < shown ? 0 : last - shown, shown).value();
+    });
+    std::string happened;
+    for (auto const& event : page.events) happened += "\n" + event.detail;
+    ADD_FAILURE() << looks_max << " observations were not enough; the last events are" << happened;
 }
 
 }  // namespace vfmgr::example
