@@ -49,7 +49,7 @@ def by_hand(lab, product, vm):
     lab.host.write(DEVICE, hostdev(pci, "yes"))
     lab.host.run(f"ip link set {product.pf} vf {VF} mac {MAC} && "
                  f"virsh -q attach-device {VM} {DEVICE} --persistent")
-    vm.wait_for("the VF's netdev", f"grep -l {MAC} /sys/class/net/*/address", 60)
+    vm.wait_netdev(MAC)
     lab.check_equal([[one["managed"] for one in part] for part in devices(lab)],
                     [["yes"], ["yes"]], "managed, running and persistent")
 
@@ -124,7 +124,7 @@ def older_store(lab, product, vm):
     lab.host.run(f"{STOP}; cp -a {STATE} {OLDER}; {START}")
     attachment = product.attach(VM, network="plain", vf=VF)
     mac = attachment["settings"]["mac"]
-    vm.wait_for("the VF's netdev", f"grep -l {mac} /sys/class/net/*/address", 60)
+    vm.wait_netdev(mac)
     lab.host.run(f"{STOP}; find {STATE} -mindepth 1 -delete; cp -a {OLDER}/. {STATE}; "
                  f"rm -r {OLDER}; {START}")
     lab.host.wait_for("vfmgrd answers", lambda: lab.api("GET", "/readyz").status == 200, 60)

@@ -39,11 +39,6 @@ def where(lab, vm):
             if lab.observe.hostdevs(vm, which)]
 
 
-def has_netdev(vm, attachment):
-    vm.wait_for("the VF's netdev",
-                f"grep -l {attachment['settings']['mac']} /sys/class/net/*/address", 60)
-
-
 def persistences(lab, product):
     vm = lab.vm("ways").wait_ready()
     for persistence, expected in (("live", ["live"]), ("config", ["config"]),
@@ -80,7 +75,7 @@ def paused(lab, product):
     lab.host.run("virsh -q suspend paused")
     attachment = product.attach("paused", network="plain")
     lab.host.run("virsh -q resume paused")
-    has_netdev(vm, attachment)
+    vm.wait_netdev(attachment["settings"]["mac"])
     lab.count("paused")
     product.detach(attachment)
     vm.destroy()
@@ -124,7 +119,7 @@ def without_ports(lab, product):
     lab.check_equal(where(lab, "full"), ["config"], "in the VM")
     vm.shutdown()
     vm.start().wait_ready()
-    has_netdev(vm, attachment)
+    vm.wait_netdev(attachment["settings"]["mac"])
     lab.count("no free port")
     product.detach(attachment)
     vm.destroy()

@@ -89,11 +89,8 @@ def proved(lab, product, mute):
 
 
 def verify(lab, product, attachment, what):
-    _, operation = product.must("POST", f"/v1/attachments/{attachment['id']}/verifications",
-                                {"timeout_seconds": 300})
-    verdict = product.attachment(attachment["id"])["verification"]
+    verdict = product.verify(attachment, timeout_seconds=300)
     by_host = [test for test in verdict["tests"] if test["by"] == "host"]
-    lab.check_equal(operation["state"], "succeeded", what)
     if lab.check(verdict["verdict"] == "pass" and by_host, f"{what}: {verdict}"):
         lab.count(what)
 

@@ -5,8 +5,9 @@ Judged by the VM's kernel, after boots. A display controller of QEMU's plays the
 switches here: those of QEMU isolate no functions, so all below one would be in one IOMMU group.
 """
 
-from vflab.nvme import with_id
+from vflab.plugged import pci_address
 from vflab.product import Product
+from vflab.vfio import hostdev
 
 LONG = True
 VM = "near"
@@ -16,8 +17,6 @@ NODE, NO_NODE = 0, -1  # the emulated host has one node, and says of no function
 CELL = (f"<numatune><memory mode='strict' nodeset='{NODE}'/>"
         f"<memnode cellid='0' mode='strict' nodeset='{NODE}'/></numatune>")
 CPU = "<numa><cell id='0' cpus='0' memory='512' unit='MiB'/></numa>"
-HOSTDEV = """<hostdev mode='subsystem' type='pci' managed='yes'><source><address domain='0x0000'
-bus='0x{bus:02x}' slot='0x{slot:02x}' function='0x{function:x}'/></source></hostdev>"""
 MIB = 4  # of the display's memory: its port has 32 for it
 # The path and NUMA node of the one function that the VM's kernel gives this class or netdev.
 WHERE = "cd $(readlink -f {}) && pwd -P && cat numa_node"
@@ -28,16 +27,15 @@ def run(lab):
     lab.expect("placed", "near in the VM", "back")
     product, host = Product(lab), lab.host
     gpu = display(lab)
-    on_node(lab, NODE, gpu["pci"], product.pci)
+    on_node(lab, NODE, gpu, product.pci)
     product.manage(num_vfs=2)
-    lab.vm(VM, start=False)
+    vm = lab.vm(VM, start=False)
     host.run("virsh -q define /dev/stdin", input=with_cell(
         host.run(f"virsh dumpxml --inactive {VM}").stdout))
-    host.run(f"virsh -q attach-device {VM} /dev/stdin --config", input=HOSTDEV.format(**gpu))
+    host.run(f"virsh -q attach-device {VM} /dev/stdin --config", input=hostdev(gpu, "yes"))
     attachment = product.attach(VM, network="plain", verify="background")
-    devices = (gpu["pci"], attachment["vf_pci"])
     try:
-        placed_and_back(lab, product, attachment, devices)
+        placed_and_back(lab, product, vm, gpu, attachment)
     finally:
         on_node(lab, NO_NODE, product.pci)
         lab.qmp("device_del", id=GPU)
@@ -50,11 +48,10 @@ def on_node(lab, node, *functions):
 
 
 def display(lab):
-    """Returns bus, slot and function of the display on the host, and its address as text."""
+    """Returns its PCI address on the host."""
     lab.qmp("device_add", driver="bochs-display", id=GPU, bus="port2", vgamem=MIB << 20)
     lab.host.wait_for("the display", "grep -l ^0x03 /sys/bus/pci/devices/*/class", 60)
-    gpu = {part: with_id(GPU, lab.qmp("query-pci"))[part] for part in ("bus", "slot", "function")}
-    return {**gpu, "pci": "0000:{bus:02x}:{slot:02x}.{function}".format(**gpu)}
+    return pci_address(lab, GPU)
 
 
 def with_cell(xml):
@@ -64,8 +61,7 @@ def with_cell(xml):
     return head.replace("<os>", f"{CELL}<os>") + f"{cpu}{inside}>{CPU}</cpu>{rest}"
 
 
-def placed_and_back(lab, product, attachment, devices):
-    vm = next(vm for vm in lab.vms if vm.name == VM)
+def placed_and_back(lab, product, vm, gpu, attachment):
     before = lab.host.run(f"virsh dumpxml --inactive {VM}").stdout
     old = topology(lab)
     lab.check_equal(old["placed"], False, "placed at first")
@@ -78,7 +74,8 @@ def placed_and_back(lab, product, attachment, devices):
     lab.check_equal(new["placed"], True, "placed")
     lab.check_equal([one["in_guest"] for one in new["devices"]],
                     [one["proposed"] for one in old["devices"]], "where they are now")
-    lab.check_equal(sorted(one["pci"] for one in new["devices"]), sorted(devices), "the devices")
+    lab.check_equal(sorted(one["pci"] for one in new["devices"]),
+                    sorted([gpu, attachment["vf_pci"]]), "the devices")
     lab.count("placed")
     if found_at(lab, vm, attachment, new, NODE):
         lab.count("near in the VM")
@@ -88,8 +85,7 @@ def placed_and_back(lab, product, attachment, devices):
     vm.shutdown()
     product.must("DELETE", f"/v1/vms/{VM}/topology")
     after = lab.host.run(f"virsh dumpxml --inactive {VM}").stdout
-    if lab.check_equal(after, before, "the VM's XML") and \
-            found_at(lab, vm, attachment, old):
+    if lab.check_equal(after, before, "the VM's XML") and found_at(lab, vm, attachment, old):
         lab.count("back")
     proved(lab, product, attachment)
     vm.shutdown()
@@ -103,11 +99,9 @@ def topology(lab):
 def found_at(lab, vm, attachment, expected, node=None):
     """Starts the VM and compares what its kernel finds with vfmgr's answer."""
     vm.start().wait_ready()
-    vm.wait_for("the VF's netdev",
-                f"grep -l {attachment['settings']['mac']} /sys/class/net/*/address", 60)
+    nic = f"/sys/class/net/{vm.wait_netdev(attachment['settings']['mac'])}/device"
     held = True
-    for kind, path in (("gpu", DISPLAY), ("nic", "/sys/class/net/"
-                        f"{vm.netdev(attachment['settings']['mac'])}/device")):
+    for kind, path in (("gpu", DISPLAY), ("nic", nic)):
         there, numa_node = vm.run(WHERE.format(path)).lines()
         one, = (one for one in expected["devices"] if one["kind"] == kind)
         held &= lab.check_equal(as_path(there), one["in_guest"], f"the {kind} in the VM")
@@ -123,7 +117,5 @@ def as_path(folder):
 
 
 def proved(lab, product, attachment):
-    product.must("POST", f"/v1/attachments/{attachment['id']}/verifications",
-                 {"profile": "quick", "timeout_seconds": 180})
-    verification = product.attachment(attachment["id"])["verification"]
+    verification = product.verify(attachment, profile="quick", timeout_seconds=180)
     lab.check_equal(verification["verdict"], "pass", "the verdict")

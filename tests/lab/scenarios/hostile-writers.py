@@ -114,8 +114,7 @@ def proved_again(lab, product, attachments, vms):
         mac = attachment["settings"]["mac"]
         netdev = lab.host.wait_for(f"the VF's netdev in {name}", lambda: vms[name].netdev(mac), 60)
         vms[name].run(f"ip link set {netdev} down; ip link set {netdev} up")
-        product.must("POST", f"/v1/attachments/{attachment['id']}/verifications",
-                     {"profile": "quick"})
+        product.verify(attachment, profile="quick")
         lab.count("VMs that proved their VF again")
 
 

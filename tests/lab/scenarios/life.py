@@ -180,8 +180,7 @@ class Life:
     def prove_one(self, attachment):
         index, mac = attachment["vf"]["index"], attachment["settings"]["mac"]
         slot = next(slot for slot in self.slots if slot.uuid == attachment["vm_uuid"])
-        slot.vm.wait_for(f"the netdev of VF {index}",
-                         f"grep -l {mac} /sys/class/net/*/address", BOOT_SECONDS)
+        slot.vm.wait_netdev(mac, BOOT_SECONDS)
         if not attachment["spec"].get("network"):  # adopted: nothing says which network it is in
             return self.lab.count("adopted VFs in their VMs")
         result = self.lab.vfctl("verify", self.acts.vf(index), "--profile", "quick",

@@ -153,9 +153,7 @@ def swap(lab, product):
                         f"what the XML of {vm} names")
         lab.host.run(f"virsh -q start {vm}")
         next(known for known in lab.vms if known.name == vm).wait_ready()
-        product.must("POST", f"/v1/attachments/{attachment['id']}/verifications", {})
-        if lab.check_equal(product.attachment(attachment["id"])["verification"]["verdict"], "pass",
-                           f"the verdict of {vm}"):
+        if lab.check_equal(product.verify(attachment)["verdict"], "pass", f"the verdict of {vm}"):
             lab.count("verified again")
     for attachment in attachments:
         product.detach(attachment)

@@ -58,9 +58,7 @@ def proved(lab, product, attachment, interface, dscp):
     """The host requests the run; counts the packets of each end, and their DSCP."""
     lab.step(f"DSCP {dscp}")
     with Capture(lab, interface) as capture:
-        product.must("POST", f"/v1/attachments/{attachment['id']}/verifications",
-                     {"profile": "quick"})
-    report = product.attachment(attachment["id"])["verification"]
+        report = product.verify(attachment, profile="quick")
     if lab.check_equal((report["verdict"], report.get("dscp"), report["warnings"]),
                        ("pass", dscp, []), "the report"):
         lab.count("reports that name it", dscp is not None)

@@ -67,9 +67,7 @@ class Knocks:
 
     def begin(self, attachment):
         self.attachment = attachment
-        mac = attachment["settings"]["mac"]
-        self.vm.wait_for("the VF's netdev", f"grep -il {mac} /sys/class/net/*/address", 60)
-        self.netdev = self.vm.netdev(mac)
+        self.netdev = self.vm.wait_netdev(attachment["settings"]["mac"])
         self.vm.run(f"ip link set {self.netdev} up")
         self.vm.wait_for("the VF's carrier", f"grep 1 /sys/class/net/{self.netdev}/carrier", 60)
 

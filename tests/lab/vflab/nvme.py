@@ -4,6 +4,8 @@
 They stay until the emulated host ends: QEMU 10.0 aborts when a controller with SR-IOV is unplugged.
 """
 
+from vflab.plugged import pci_address
+
 SERIAL = "vfmgr-lab"
 VFS_MAX = 120
 
@@ -29,22 +31,10 @@ def plug(lab, vfs, numbers=(1,)):
 def address(lab, number):
     """Waits until the emulated host has given the device a bus, and found it."""
     def found():
-        device = with_id(f"nvme{number}", lab.qmp("query-pci"))
-        pci = "0000:{bus:02x}:{slot:02x}.{function}".format(**device)
+        pci = pci_address(lab, f"nvme{number}")
         known = lab.host.run(f"[ -e /sys/bus/pci/devices/{pci}/sriov_totalvfs ]", check=False)
         return pci if known.status == 0 else None
     return lab.host.wait_for(f"NVMe controller {number}", found, 60)
-
-
-def with_id(name, buses):
-    """Finds QEMU's device of this name, behind any bridges."""
-    for device in (device for bus in buses for device in bus["devices"]):
-        if device["qdev_id"] == name:
-            return device
-        bridge = device.get("pci_bridge", {})
-        if below := with_id(name, [bridge] if "devices" in bridge else []):
-            return below
-    return None
 
 
 class Nvme:

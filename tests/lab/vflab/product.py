@@ -91,6 +91,11 @@ class Product:
         self.lab.check(answer.status >= 400, f"{members} was accepted: {answer}")
         return answer.body
 
+    def verify(self, attachment, **members):
+        """Must succeed; returns the verification."""
+        self.must("POST", f"/v1/attachments/{attachment['id']}/verifications", members)
+        return self.attachment(attachment["id"])["verification"]
+
     def detach(self, attachment):
         return self.must("DELETE", f"/v1/attachments/{attachment['id']}")
 

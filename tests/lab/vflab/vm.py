@@ -134,6 +134,12 @@ class VM:
                             f"last: {str(result)[-500:]}")
         return result.stdout.strip() or True
 
+    def wait_netdev(self, mac, deadline_seconds=60):
+        """Waits for the network device in the VM that has this MAC, and returns it."""
+        self.wait_for(f"the netdev with MAC {mac}", f"grep -l {mac} /sys/class/net/*/address",
+                      deadline_seconds)
+        return self.netdev(mac)
+
     def netdev(self, mac):
         """Returns the network device in the VM that has this MAC; "" if there is none."""
         return self.run(f"for d in /sys/class/net/*; do grep -q {mac} $d/address && "
