@@ -47,11 +47,15 @@ FakeHypervisor::FakeHypervisor(FakeKernel& kernel) : kernel_(kernel) {}
 
 Result<HypervisorView> FakeHypervisor::observe(HypervisorScope const& scope) {
     std::lock_guard const lock(mutex_);
+    ++observed_;
     if (observe_error) return fail(*observe_error);
+    return part(scope);
+}
+
+HypervisorView FakeHypervisor::part(HypervisorScope const& scope) const {
     HypervisorView one = view_;
     if (says_when) one.observed_at = system_clock().now();
-    if (!scope) return one;
-    std::erase_if(one.vms, [&](auto const& entry) { return entry.first != *scope; });
+    if (scope) std::erase_if(one.vms, [&](auto const& entry) { return entry.first != *scope; });
     return one;
 }
 
@@ -68,7 +72,11 @@ Result<Observed> FakeHypervisor::perform(HypervisorStep const& step, Deadline) {
         VFMGR_CHECK(effect(step, fail_at->point));
         return hypervisor_refused("the fake was told to fail here", "see the test");
     }
-    return effect(step, FaultPoint::after);
+    VFMGR_TRY(Observed done, effect(step, FaultPoint::after));
+    // As libvirt's: an unplug alone is not read back.
+    auto const vm = [](auto const& one) { return one.vm_uuid; };
+    if (!std::holds_alternative<DetachHostdev>(step)) done.vm = part(std::visit(vm, step));
+    return done;
 }
 
 Result<void> FakeHypervisor::settle(std::string const&, Deadline) {
@@ -305,6 +313,11 @@ std::vector<HypervisorStep> FakeHypervisor::steps() const {
 std::size_t FakeHypervisor::settled() const {
     std::lock_guard const lock(mutex_);
     return settled_;
+}
+
+std::size_t FakeHypervisor::observed() const {
+    std::lock_guard const lock(mutex_);
+    return observed_;
 }
 
 }  // namespace vfmgr

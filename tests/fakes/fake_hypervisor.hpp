@@ -46,6 +46,7 @@ class FakeHypervisor final : public Hypervisor {
     [[nodiscard]] std::size_t performed() const;
     [[nodiscard]] std::vector<HypervisorStep> steps() const;
     [[nodiscard]] std::size_t settled() const;
+    [[nodiscard]] std::size_t observed() const;
 
   private:
     Result<Observed> effect(HypervisorStep const& step, FaultPoint until);
@@ -55,6 +56,7 @@ class FakeHypervisor final : public Hypervisor {
     void bind_managed(VmHostdev const& device, std::optional<std::string> const& driver);
     Result<Observed> add_vsock(AddVsock const& step, FaultPoint until);
     Result<Observed> remove(DetachHostdev const& step, FaultPoint until);
+    [[nodiscard]] HypervisorView part(HypervisorScope const& scope) const;
     [[nodiscard]] Result<VmInfo*> vm(std::string const& uuid);
     [[nodiscard]] Result<void> may_go_live(VmInfo const& vm, AttachHostdev const& step) const;
     [[nodiscard]] Result<void> usable(VmInfo const& vm, PciAddress const& pci) const;
@@ -64,6 +66,7 @@ class FakeHypervisor final : public Hypervisor {
     HypervisorView view_;
     std::vector<HypervisorStep> steps_;
     std::size_t settled_ = 0;
+    std::size_t observed_ = 0;
     std::int32_t next_start_id_ = 1;
 };
 

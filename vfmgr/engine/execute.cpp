@@ -133,16 +133,21 @@ class Parts {
         part = {std::make_shared<HostView>(std::move(view)), now, {}};
         return part.view.get();
     }
-    // The step has been tried. A part that no later step changes is observed meanwhile for the end,
-    // unless the step's own read-back has reported it.
-    void after(std::size_t index, std::optional<HypervisorView> const& read_back) {
+    // The step has been tried. What it read back itself is what the next step changes. A part that
+    // no later step changes is observed meanwhile for the end, unless it was read back.
+    void after(std::size_t index, std::optional<HypervisorView> read_back) {
         auto const subject = subject_of(plan_.steps[index]);
         known_[subject].changed.insert(aspect_of(plan_.steps[index]));
+        if (read_back) {
+            seams_.control.publish(*read_back, std::get<std::string>(subject), seams_.clock.now());
+            HostView view;
+            view.hypervisor = std::move(*read_back);
+            known_[subject] = {
+                std::make_shared<HostView>(std::move(view)), seams_.clock.steady_now(), {}};
+            return;
+        }
         for (auto later = index + 1; later < plan_.steps.size(); ++later)
             if (subject_of(plan_.steps[later]) == subject) return;
-        if (read_back)
-            return seams_.control.publish(*read_back, std::get<std::string>(subject),
-                                          seams_.clock.now());
         ends_[subject] = std::async(std::launch::async | std::launch::deferred,
                                     [this, subject] { return observe(seams_, subject); });
     }

@@ -56,6 +56,19 @@ TEST_F(AttachSet, IsOneOperationThatNamesThem) {
     }
 }
 
+// Each step reads back what it did to the VM, and the next one is undone by that.
+TEST_F(AttachSet, AsksLibvirtForTheVmNoMoreOftenThanOneVfDoes) {
+    auto const asked = [this](std::size_t vfs) {
+        auto const before = hypervisor.observed();
+        auto const done = bench->run(Attach{std::vector(vfs, ask())});
+        EXPECT_EQ(done.state, OperationState::succeeded);
+        return hypervisor.observed() - before;
+    };
+    auto const one = asked(1);
+    EXPECT_GT(one, 0U);
+    EXPECT_EQ(asked(3), one);
+}
+
 TEST_F(AttachSet, ShowsThemInADryRun) {
     Intent dry;
     dry.dry_run = true;
