@@ -110,6 +110,7 @@ void fields(F& f, V& view) {
     f.nullable("spec", view.spec);
     f.value("revision", view.revision);
     f.value("networks", view.networks);
+    f.defaulted("drift", view.drift);
 }
 
 void check(JsonReader& reader, PfView& view) {

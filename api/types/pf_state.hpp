@@ -104,6 +104,7 @@ struct PfView {
     std::optional<PfSpec> spec;         // absent: the PF is only observed
     std::uint64_t revision = 0;         // of the spec
     std::vector<std::string> networks;  // that it carries, by name
+    std::vector<std::string> drift;     // its own, and that of VFs which are gone
 };
 
 // The body of a request to move what is stored of a PF to another address.

@@ -148,6 +148,7 @@ void fields(F& f, V& view) {
     f.nullable("attachment", view.attachment);
     f.nullable("vm", view.vm);
     f.nullable("quarantine", view.quarantine);
+    f.defaulted("drift", view.drift);
 }
 
 template struct Json<VfCounters>;

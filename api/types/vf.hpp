@@ -183,6 +183,7 @@ struct VfView {
     std::optional<std::string> attachment;  // its id
     std::optional<std::string> vm;          // the VM that has the VF
     std::optional<VfQuarantine> quarantine;
+    std::vector<std::string> drift;  // from its desired state, one sentence each
 };
 
 [[nodiscard]] inline VfId id_of(VfView const& view) {

@@ -194,7 +194,7 @@ std::string labels_text(std::optional<PfSpec> const& spec) {
 }
 
 std::string pf_page(PfView const& view, Options const& options) {
-    auto const& [pf, vfs, standing, spec, revision, networks] = view;
+    auto const& [pf, vfs, standing, spec, revision, networks, drift] = view;
     auto const& info = pf.info;
     auto out = facts({{"PF", cell(info.pci)},
                       {"ifname", cell(info.ifname)},
@@ -223,6 +223,7 @@ std::string pf_page(PfView const& view, Options const& options) {
                            cell(standing.remedy));
     if (pf.stuck) out += "stuck: " + cell(pf.stuck) + "\n";
     if (pf.stale) out += "can't be read now: " + cell(pf.stale_reason) + "\n";
+    out += bullets("drift", drift);
     out += section("host's interfaces", interface_table(pf.interfaces), options);
     return out + section("VFs", vf_table(vfs, {view}), options);
 }

@@ -100,6 +100,7 @@ std::string vf_page(VfId const& id, VfPage const& page, Options const& options) 
                       {"held by", holders_text(vf.holders)},
                       {"last verification", last_run_text(page.runs)}});
     if (view.quarantine) out += quarantine_text(id, *view.quarantine);
+    out += bullets("drift", view.drift);
     out += section("settings", setting_table(vf.settings), options);
     return out + section("latest events", history_table(page.events), options);
 }

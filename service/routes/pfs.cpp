@@ -18,6 +18,7 @@ PfView view_of(Snapshot const& now, VfViews const& vfs, PfState pf) {
     auto const& desired = *now.desired;
     PfView view;
     view.vfs = vfs.of(pf);
+    view.drift = vfs.drift_of(pf);
     pf.vfs.clear();
     auto const pci = pf.info.pci;
     view.pf = std::move(pf);

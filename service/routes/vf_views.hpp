@@ -8,6 +8,7 @@
 
 #include "api/types/vf.hpp"
 #include "vfmgr/engine/engine.hpp"
+#include "vfmgr/plan/drift.hpp"
 
 namespace vfmgr {
 
@@ -16,11 +17,14 @@ class VfViews {
   public:
     explicit VfViews(Snapshot const& now);
     [[nodiscard]] std::vector<VfView> of(PfState const& pf) const;
+    // The PF's own drift, and that of VFs which it no longer has.
+    [[nodiscard]] std::vector<std::string> drift_of(PfState const& pf) const;
 
   private:
     std::shared_ptr<HostView const> host_;
     std::shared_ptr<DesiredState const> desired_;
     std::map<VfId, Attachment const*> attachments_;
+    std::map<PciAddress, std::vector<Drift>> drift_;
 };
 
 }  // namespace vfmgr
