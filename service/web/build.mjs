@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// node build.mjs [--check | --test]: makes build/web/bundle from src and api/openapi.yaml; checks
+// the types only; or runs the tests of src/model. npm ci --ignore-scripts comes first.
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import * as fs from "node:fs";
+import * as path from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+
+const KIB = 1024;
+const FIRST_LOAD_KIB_MAX = 120;
+const here = path.dirname(fileURLToPath(import.meta.url));
+const root = path.resolve(here, "../..");
+const out = path.join(root, "build/web");
+const tests = path.join(root, "tests/web/model");
+
+function run(...command) {
+  const done = spawnSync(process.execPath, command, { cwd: here, stdio: "inherit" });
+  if (done.status !== 0) process.exit(done.status ?? 1);
+}
+
+function tool(name) {
+  return path.join(here, "node_modules", name);
+}
+
+// A member that the API loses or renames is an error of the types below.
+function makeApiTypes() {
+  fs.mkdirSync(out, { recursive: true });
+  run(tool("openapi-typescript/bin/cli.js"), path.join(root, "api/openapi.yaml"),
+    "--default-non-nullable=false", "--output", path.join(out, "api.d.ts"));
+}
+
+function check() {
+  makeApiTypes();
+  run(tool("typescript/bin/tsc"), "--project", "tsconfig.json");
+  if (fs.existsSync(tests)) run(tool("typescript/bin/tsc"), "--project", "tsconfig.test.json");
+}
+
+async function esbuild() {
+  return import("esbuild").catch(() => {
+    console.error("service/web: esbuild is not installed: npm ci --ignore-scripts");
+    process.exit(1);
+  });
+}
+
+async function compiled() {
+  const { build } = await esbuild();
+  const made = await build({
+    entryPoints: { app: path.join(here, "src/main.tsx") },
+    absWorkingDir: here,
+    bundle: true,
+    minify: true,
+    write: false,
+    outdir: out,
+    format: "esm",
+    target: "es2022",
+    jsx: "automatic",
+    jsxImportSource: "preact",
+    legalComments: "none",
+  });
+  return Object.fromEntries(made.outputFiles.map(file => [path.extname(file.path), file.contents]));
+}
+
+// The name of a file is its content, so a browser may keep it for ever.
+function named(extension, content) {
+  const hash = createHash("sha256").update(content).digest("hex").slice(0, 12);
+  return `app-${hash}${extension}`;
+}
+
+function write(folder, files) {
+  fs.rmSync(folder, { recursive: true, force: true });
+  fs.mkdirSync(folder, { recursive: true });
+  for (const [name, content] of Object.entries(files))
+    fs.writeFileSync(path.join(folder, name), content);
+}
+
+function budget(files) {
+  let all = 0;
+  for (const [name, content] of Object.entries(files)) {
+    const compressed = gzipSync(content, { level: 9 }).length;
+    console.log(`${name}: ${(compressed / KIB).toFixed(1)} KiB compressed`);
+    all += compressed;
+  }
+  console.log(`first load: ${(all / KIB).toFixed(1)} KiB of ${FIRST_LOAD_KIB_MAX} KiB`);
+  if (all <= FIRST_LOAD_KIB_MAX * KIB) return;
+  console.error(`service/web: the first load is over ${FIRST_LOAD_KIB_MAX} KiB`);
+  process.exit(1);
+}
+
+async function bundle() {
+  check();
+  const code = await compiled();
+  const script = named(".js", code[".js"]);
+  const style = named(".css", code[".css"]);
+  const page = fs.readFileSync(path.join(here, "src/index.html"), "utf8")
+    .replace("app.js", script).replace("app.css", style);
+  const files = {
+    "index.html": page,
+    [script]: code[".js"],
+    [style]: code[".css"],
+    "icon.svg": fs.readFileSync(path.join(here, "src/icon.svg")),
+  };
+  budget(files);
+  write(path.join(out, "bundle"), files);
+}
+
+async function test() {
+  const { build } = await esbuild();
+  const folder = path.join(out, "tests");
+  fs.rmSync(folder, { recursive: true, force: true });
+  const entries = fs.readdirSync(tests).filter(name => name.endsWith(".test.ts"));
+  await build({
+    entryPoints: entries.map(name => path.join(tests, name)),
+    absWorkingDir: here,
+    bundle: true,
+    platform: "node",
+    target: "node18",
+    format: "esm",
+    outExtension: { ".js": ".mjs" },
+    outdir: folder,
+    sourcemap: "inline",
+  });
+  run("--enable-source-maps", "--test", ...process.argv.slice(3),
+    ...entries.map(name => path.join(folder, name.replace(/\.ts$/, ".mjs"))));
+}
+
+const [option] = process.argv.slice(2);
+if (option === "--check") check();
+else if (option === "--test") await test();
+else await bundle();

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one list of pages. The first part of the hash chooses the page, which gets the whole route.
+import type { FunctionComponent } from "preact";
+import type { Route } from "../model/paths";
+import { text } from "../text/en";
+import { Host } from "./Host";
+import { Vms } from "./Vms";
+
+export interface Page {
+  path: string;
+  title: string;
+  component: FunctionComponent<{ route: Route }>;
+}
+
+export const pages: readonly Page[] = [
+  { path: "", title: text.pages.host, component: Host },
+  { path: "vms", title: text.pages.vms, component: Vms },
+];
+
+export function pageOf(route: Route): Page | undefined {
+  return pages.find(page => page.path === (route.parts[0] ?? ""));
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one way in which a page changes the host: the plan, then the button, then the progress.
+import { useEffect, useState } from "preact/hooks";
+import { problemIn } from "../transport/api";
+import type { Write } from "../transport/api";
+import type { DryRun, Method, Operation, PathOf, Problem } from "../transport/types";
+import { text } from "../text/en";
+import { Confirm } from "./Confirm";
+import { useConsole } from "./context";
+import { OperationProgress } from "./OperationProgress";
+import { Plan } from "./Plan";
+import { ProblemBox } from "./ProblemBox";
+
+type Stage =
+  | { is: "planning" }
+  | { is: "planned"; answer: DryRun }
+  | { is: "sending"; answer: DryRun }
+  | { is: "begun"; operation: Operation }
+  | { is: "done" };
+
+export interface ChangeProps<P extends PathOf<M>, M extends Method> {
+  write: Write<P, M>;
+  act: string; // on the button: what it does and to what
+  confirm?: string; // of a destructive act: the name to type
+  onEnd?: (operation: Operation | null) => void;
+}
+
+export function Change<P extends PathOf<M>, M extends Method>(props: ChangeProps<P, M>) {
+  const { api } = useConsole();
+  const [stage, setStage] = useState<Stage>({ is: "planning" });
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [turn, setTurn] = useState(0);
+  const wanted = JSON.stringify(props.write);
+  useEffect(() => {
+    let current = true;
+    setStage({ is: "planning" });
+    setProblem(null);
+    api.plan(props.write).then(
+      answer => { if (current) setStage({ is: "planned", answer }); },
+      (error: unknown) => { if (current) setProblem(problemIn(error)); });
+    return () => { current = false; };
+  }, [wanted, turn]);
+
+  const send = (answer: DryRun): void => {
+    setStage({ is: "sending", answer });
+    api.send(props.write).then(begun => {
+      if ("operation" in begun) return setStage({ is: "begun", operation: begun.operation });
+      setStage({ is: "done" });
+      props.onEnd?.(null);
+    }, (error: unknown) => {
+      setProblem(problemIn(error));
+      setStage({ is: "planned", answer });
+    });
+  };
+  return (
+    <div class="change">
+      {stage.is === "planning" && problem === null && <p role="status">{text.plan.waiting}</p>}
+      {"answer" in stage && <Plan plan={stage.answer.plan} />}
+      {problem && <ProblemBox problem={problem} again={() => setTurn(turn + 1)} />}
+      {stage.is === "planned" && (props.confirm !== undefined
+        ? <Confirm name={props.confirm} act={props.act} onConfirmed={() => send(stage.answer)} />
+        : <button type="button" onClick={() => send(stage.answer)}>{props.act}</button>)}
+      {stage.is === "sending" && <p role="status">{text.operation.sending}</p>}
+      {stage.is === "begun" && (
+        <OperationProgress begun={stage.operation} onEnd={ended => props.onEnd?.(ended)} />
+      )}
+      {stage.is === "done" && <p role="status">{text.operation.done}</p>}
+    </div>
+  );
+}

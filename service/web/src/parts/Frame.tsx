@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Around every page: where one is, whether what is shown is live, who is signed in.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { useStatus } from "../live/hooks";
+import { hashOf } from "../model/paths";
+import type { Route } from "../model/paths";
+import { pageOf, pages } from "../pages/pages";
+import { text } from "../text/en";
+import { useConsole } from "./context";
+import { useRoute } from "./Router";
+import { chooseTheme, chosenTheme, THEMES } from "./theme";
+import { Ago } from "./When";
+
+export function Frame() {
+  const route = useRoute();
+  const page = pageOf(route);
+  const title = page?.title ?? text.pages.unknown;
+  const main = useRef<HTMLElement>(null);
+  const first = useRef(true);
+  const place = route.parts.join("/");
+  useEffect(() => {
+    document.title = [...route.parts.slice(1), title, text.product].join(" · ");
+    // A person who follows a link by keyboard or ear goes on in the page that it leads to.
+    if (!first.current) main.current?.focus();
+    first.current = false;
+  }, [place]);
+  return (
+    <>
+      <a class="skip" href={location.hash} onClick={event => {
+        event.preventDefault();
+        main.current?.focus();
+      }}>{text.frame.skip}</a>
+      <header class="frame">
+        <span class="product">{text.product}</span>
+        <nav aria-label={text.frame.navigation}>
+          {pages.map(one => (
+            <a key={one.path} href={hashOf(...(one.path === "" ? [] : [one.path]))}
+               aria-current={one === page ? "page" : undefined}>{one.title}</a>
+          ))}
+        </nav>
+        <LiveMark />
+        <ThemeChoice />
+        <Who />
+      </header>
+      <main ref={main} tabIndex={-1}>
+        {page === undefined ? <Unknown route={route} /> : <page.component route={route} />}
+      </main>
+    </>
+  );
+}
+
+function Unknown({ route }: { route: Route }) {
+  return (
+    <>
+      <h1>{text.pages.unknown}</h1>
+      <p>{text.pages.unknownDetail(hashOf(...route.parts))}</p>
+    </>
+  );
+}
+
+function LiveMark() {
+  const { liveness } = useStatus(useConsole().store);
+  if (liveness.live) return <span class="live" role="status">{text.frame.live}</span>;
+  const since = new Date(liveness.since).toISOString();
+  return <span class="not-live" role="status">{text.frame.notLive} <Ago at={since} /></span>;
+}
+
+function ThemeChoice() {
+  const [theme, setTheme] = useState(chosenTheme);
+  return (
+    <select aria-label={text.frame.theme.label} value={theme} onChange={event => {
+      const chosen = THEMES.find(one => one === event.currentTarget.value) ?? "auto";
+      chooseTheme(chosen);
+      setTheme(chosen);
+    }}>
+      {THEMES.map(one => <option key={one} value={one}>{text.frame.theme[one]}</option>)}
+    </select>
+  );
+}
+
+function Who() {
+  const { session, signOut } = useConsole();
+  if (session.token === null) return null;
+  return (
+    <>
+      <span class="who">{text.frame.signedIn(session.who, session.role ?? "")}</span>
+      <button type="button" onClick={signOut}>{text.frame.signOut}</button>
+    </>
+  );
+}

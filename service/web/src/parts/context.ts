@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every page of a signed-in person has.
+import { createContext } from "preact";
+import { useContext } from "preact/hooks";
+import type { Store } from "../live/store";
+import type { Api } from "../transport/api";
+import type { Session } from "../transport/session";
+
+export interface Console {
+  api: Api;
+  store: Store;
+  session: Session;
+  signOut(): void;
+}
+
+export const ConsoleContext = createContext<Console | null>(null);
+
+export function useConsole(): Console {
+  const here = useContext(ConsoleContext);
+  if (here === null) throw new Error("outside of ConsoleContext");
+  return here;
+}

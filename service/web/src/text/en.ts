@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every word of the console that a person reads, in English. A translation is another file like it.
+import type { Age } from "../model/time";
+import type { CellState } from "../model/cells";
+import type { Operation, Verdict } from "../transport/types";
+
+const plural = (count: number, one: string, several = `${one}s`): string =>
+  `${count} ${count === 1 ? one : several}`;
+
+export const text = {
+  product: "vfmgr",
+  never: "never",
+  notReported: "not reported",
+  none: "none",
+  yesNo: (value: boolean) => value ? "yes" : "no",
+  ago: ({ unit, count }: Age) => `${plural(count, unit)} ago`,
+  pages: {
+    host: "Host",
+    vms: "VMs",
+    unknown: "No such page",
+    unknownDetail: (hash: string) => `The console has no page ${hash}.`,
+  },
+  frame: {
+    skip: "Skip to the page",
+    navigation: "Pages",
+    signedIn: (who: string, role: string) => `${who}, ${role}`,
+    signOut: "Sign out",
+    live: "live",
+    notLive: "not live since",
+    reading: "Reading the host …",
+    theme: { label: "Colours", auto: "as the system", light: "light", dark: "dark" },
+  },
+  signIn: {
+    title: "Sign in to vfmgr",
+    token: "Token",
+    tokenHelp: "An admin makes one with: vfctl token create --role viewer",
+    withToken: "Sign in",
+    withCertificate: "Sign in without a token",
+    certificateHelp:
+      "Works with a client certificate in this browser, or over a tunnel to the unix socket.",
+    waiting: "Signing in …",
+    asking: "Looking for a session in other tabs …",
+    over: "The session has ended. Sign in again.",
+  },
+  problem: {
+    remedy: "What to do:",
+    again: "Try again",
+    request: (id: string) => `Request ${id}`,
+    unreachableTitle: "vfmgrd does not answer",
+    unreachable: "The browser could not reach vfmgrd.",
+    unreachableRemedy: "Check the network, and on the host: systemctl status vfmgrd.service",
+    notUnderstood: (status: number) => `The answer has status ${status} and no explanation.`,
+    notUnderstoodRemedy: "Check for a proxy between the browser and vfmgrd.",
+    inPage: (what: string) => `The page failed: ${what}`,
+    inPageRemedy: "Reload the page.",
+  },
+  plan: {
+    title: "Plan",
+    waiting: "Planning …",
+    nothing: "Nothing is left to do.",
+    affected: "Affected",
+    nobody: "Nobody else is affected.",
+  },
+  confirm: {
+    type: (name: string) => `Type ${name} to confirm`,
+  },
+  operation: {
+    title: (kind: Operation["kind"]) => kind.replaceAll("_", " "),
+    state: (state: Operation["state"]) => ({
+      queued: "queued", running: "running …", succeeded: "succeeded", failed: "failed",
+    })[state],
+    step: (state: Operation["steps"][number]["state"]) => ({
+      planned: "to do", intended: "now", done: "done", failed: "failed", undone: "undone",
+    })[state],
+    sending: "Sending the request …",
+    done: "Done.",
+  },
+  table: {
+    filter: "Filter",
+    count: (shown: number, all: number) =>
+      shown === all ? plural(all, "row") : `${shown} of ${plural(all, "row")}`,
+    copyAs: (format: string) => `Copy ${format}`,
+    copied: (rows: number, format: string) => `Copied ${plural(rows, "row")} as ${format}.`,
+    notCopied: "The browser did not allow copying.",
+    empty: "There are none.",
+    none: "No row matches the filter.",
+  },
+  cell: {
+    state: (state: CellState) => ({
+      free: "free",
+      reserved: "reserved",
+      proved: "attached and proved",
+      unproved: "attached, not proved",
+      drifted: "drifted",
+      quarantined: "quarantined",
+      in_use: "in use by others",
+      stuck: "stuck",
+    })[state],
+  },
+  verdict: (verdict: Verdict) => ({
+    pass: "passed", fail: "failed", skip: "skipped", not_applicable: "not applicable",
+    pending: "running",
+  })[verdict],
+} as const;

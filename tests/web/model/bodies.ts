@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies of the API for the tests: those of api/examples, with what a test is about changed.
+import attachmentExample from "../../../api/examples/attachment.json";
+import pfExample from "../../../api/examples/pf.json";
+import vfExample from "../../../api/examples/vf.json";
+import type { Attachment, Pf, PfRow, Vf } from "../../../service/web/src/transport/types";
+
+export function vf(part: Partial<Vf>): Vf {
+  return { ...vfExample as Vf, drift: [], ...part };
+}
+
+export function attachment(part: Partial<Attachment>): Attachment {
+  return { ...attachmentExample as unknown as Attachment, ...part };
+}
+
+export function pf(part: Partial<PfRow>): PfRow {
+  const { vfs: _, ...rest } = pfExample as unknown as Pf;
+  return { ...rest, ...part };
+}
