@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a component follows the store. Each hook draws its component again only when what it follows
 // has changed.
-import { useEffect, useReducer, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import { problemIn } from "../transport/api";
 import type { Event, Problem } from "../transport/types";
 import type { Rows } from "./rows";
@@ -9,7 +9,8 @@ import type { Store } from "./store";
 
 function useFollowed(follow: (again: () => void) => () => void, on: unknown[]): void {
   const [, again] = useReducer((count: number) => count + 1, 0);
-  useEffect(() => follow(() => again(undefined)), on);
+  // At once: what changes between drawing and an effect after painting would be missed.
+  useLayoutEffect(() => follow(() => again(undefined)), on);
 }
 
 export function useRow<T>(rows: Rows<T>, key: string | null): T | undefined {

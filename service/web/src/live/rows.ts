@@ -16,6 +16,7 @@ export class Rows<T> {
   private readonly ofAny = new Map<Listener, { last: number; run: Listener }>();
   private sorted: T[] | null = null;
   private sortedKeys: string[] | null = null;
+  private readonly sortedGroups = new Map<string, string[]>();
 
   constructor(readonly keyOf: (item: T) => string,
               private readonly groupOf: (item: T) => string = () => "") {}
@@ -33,7 +34,16 @@ export class Rows<T> {
   }
 
   group(name: string): T[] {
-    return [...this.groups.get(name) ?? []].sort(byName).map(key => this.rows.get(key)!);
+    return this.groupKeys(name).map(key => this.rows.get(key)!);
+  }
+
+  groupKeys(name: string): readonly string[] {
+    let keys = this.sortedGroups.get(name);
+    if (keys === undefined) {
+      keys = [...this.groups.get(name) ?? []].sort(byName);
+      this.sortedGroups.set(name, keys);
+    }
+    return keys;
   }
 
   put(item: T): void {
@@ -43,9 +53,10 @@ export class Rows<T> {
     const before = this.rows.get(key);
     this.texts.set(key, text);
     this.rows.set(key, item);
-    if (before !== undefined) this.leaveGroup(key, before);
     const group = this.groupOf(item);
+    if (before !== undefined && this.groupOf(before) !== group) this.leaveGroup(key, before);
     const members = this.groups.get(group) ?? new Set();
+    if (!members.has(key)) this.sortedGroups.delete(group);
     this.groups.set(group, members.add(key));
     this.changed(key, group, before === undefined);
   }
@@ -91,6 +102,7 @@ export class Rows<T> {
   private leaveGroup(key: string, item: T): void {
     const group = this.groupOf(item);
     this.groups.get(group)?.delete(key);
+    this.sortedGroups.delete(group);
     for (const listener of this.ofGroup.get(group) ?? []) thisFrame(listener);
   }
 

@@ -20,3 +20,7 @@ export const pages: readonly Page[] = [
 export function pageOf(route: Route): Page | undefined {
   return pages.find(page => page.path === (route.parts[0] ?? ""));
 }
+
+export function hasPage(path: string): boolean {
+  return pages.some(page => page.path === path);
+}

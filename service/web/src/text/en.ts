@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every word of the console that a person reads, in English. A translation is another file like it.
 import type { Age } from "../model/time";
-import type { CellState } from "../model/cells";
-import type { Operation, Verdict } from "../transport/types";
+import type { CellState, Counts } from "../model/cells";
+import type { Operation, PfRow, Verdict, Vf, VmInfo } from "../transport/types";
 
 const plural = (count: number, one: string, several = `${one}s`): string =>
   `${count} ${count === 1 ? one : several}`;
@@ -86,7 +86,7 @@ export const text = {
     none: "No row matches the filter.",
   },
   cell: {
-    state: (state: CellState) => ({
+    state: (state: CellState): string => ({
       free: "free",
       reserved: "reserved",
       proved: "attached and proved",
@@ -97,6 +97,39 @@ export const text = {
       stuck: "stuck",
     })[state],
   },
+  host: {
+    picture: "NUMA nodes, the PCIe tree, NICs with their VFs, GPUs, and VMs with what they hold",
+    legend: "States of VFs",
+    hint: "Point at a VF, or reach it with Tab and the arrow keys. Enter leads to it.",
+    noPfs: "This host has no SR-IOV capable network device. See: vfctl doctor",
+    differences: "Differences and trouble of PFs",
+    vms: (count: number) => plural(count, "VM"),
+    numa: (node: number | null) => node === null ? "NUMA node not reported" : `NUMA node ${node}`,
+    bridge: (addresses: readonly string[]) => addresses.join(" › "),
+    card: (address: string) => `NIC ${address}`,
+    gpu: (address: string, distance: string | null, pf: string | null) =>
+      `GPU ${address}${pf === null ? "" : ` · ${distance ?? ""} to ${pf}`}`,
+    port: ({ info }: PfRow) => [info.ifname === "" ? info.pci : info.ifname, info.device_name,
+      info.carrier ? "link up" : info.up ? "no carrier" : "down"].filter(Boolean).join(" · "),
+    counts: (counts: Counts, all: number) =>
+      `${plural(all, "VF")}, ${counts.free} free, ${counts.proved} proved`,
+    vf: (index: number, state: CellState, vm: string | null) =>
+      `VF ${index}, ${text.cell.state(state)}${vm === null ? "" : `, ${vm}`}`,
+    vm: (name: string, state: VmInfo["state"], held: number, proved: number) =>
+      `${name} · ${held === 0 ? "no VF" : `${proved}/${held} proved`}`
+      + (state === "running" ? "" : ` · ${text.vmState(state)}`),
+    described: (ifname: string, vf: Vf, state: CellState, address: string | null) =>
+      [`VF ${vf.index} of ${ifname} (${vf.pci})`, text.cell.state(state), vf.vm, address]
+        .filter(Boolean).join(" · "),
+    table: {
+      summary: "The VFs as a table", caption: "VFs of this host", vf: "VF", pf: "PF",
+      state: "State", vm: "VM", network: "Network", address: "Address", mac: "MAC",
+      driver: "Driver", why: "Why",
+    },
+  },
+  vmState: (state: VmInfo["state"]): string => ({
+    running: "running", paused: "paused", shut_off: "shut off", other: "in another state",
+  })[state],
   verdict: (verdict: Verdict) => ({
     pass: "passed", fail: "failed", skip: "skipped", not_applicable: "not applicable",
     pending: "running",
