@@ -3,7 +3,8 @@
 import attachmentExample from "../../../api/examples/attachment.json";
 import pfExample from "../../../api/examples/pf.json";
 import vfExample from "../../../api/examples/vf.json";
-import type { Attachment, Pf, PfRow, Vf } from "../../../service/web/src/transport/types";
+import vmExample from "../../../api/examples/vm_info.json";
+import type { Attachment, Pf, PfRow, Vf, VmInfo } from "../../../service/web/src/transport/types";
 
 export function vf(part: Partial<Vf>): Vf {
   return { ...vfExample as Vf, drift: [], ...part };
@@ -16,4 +17,8 @@ export function attachment(part: Partial<Attachment>): Attachment {
 export function pf(part: Partial<PfRow>): PfRow {
   const { vfs: _, ...rest } = pfExample as unknown as Pf;
   return { ...rest, ...part };
+}
+
+export function vm(part: Partial<VmInfo>): VmInfo {
+  return { ...vmExample as unknown as VmInfo, ...part };
 }

@@ -13,9 +13,9 @@ function useFollowed(follow: (again: () => void) => () => void, on: unknown[]): 
   useLayoutEffect(() => follow(() => again(undefined)), on);
 }
 
-export function useRow<T>(rows: Rows<T>, key: string | null): T | undefined {
-  useFollowed(again => key === null ? () => undefined : rows.onRow(key, again), [rows, key]);
-  return key === null ? undefined : rows.get(key);
+export function useRow<T>(rows: Rows<T>, key: string | null | undefined): T | undefined {
+  useFollowed(again => key == null ? () => undefined : rows.onRow(key, again), [rows, key]);
+  return key == null ? undefined : rows.get(key);
 }
 
 export function useGroup<T>(rows: Rows<T>, name: string): T[] {

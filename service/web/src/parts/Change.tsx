@@ -22,7 +22,8 @@ export interface ChangeProps<P extends PathOf<M>, M extends Method> {
   write: Write<P, M>;
   act: string; // on the button: what it does and to what
   confirm?: string; // of a destructive act: the name to type
-  onEnd?: (operation: Operation | null) => void;
+  onBegun?: (operation: Operation) => void;
+  onEnd?: (operation: Operation | null) => void; // null: done at once
 }
 
 export function Change<P extends PathOf<M>, M extends Method>(props: ChangeProps<P, M>) {
@@ -44,9 +45,13 @@ export function Change<P extends PathOf<M>, M extends Method>(props: ChangeProps
   const send = (answer: DryRun): void => {
     setStage({ is: "sending", answer });
     api.send(props.write).then(begun => {
-      if ("operation" in begun) return setStage({ is: "begun", operation: begun.operation });
-      setStage({ is: "done" });
-      props.onEnd?.(null);
+      if ("operation" in begun) {
+        setStage({ is: "begun", operation: begun.operation });
+        props.onBegun?.(begun.operation);
+      } else {
+        setStage({ is: "done" });
+        props.onEnd?.(null);
+      }
     }, (error: unknown) => {
       setProblem(problemIn(error));
       setStage({ is: "planned", answer });

@@ -2,10 +2,16 @@
 // Every word of the console that a person reads, in English. A translation is another file like it.
 import type { Age } from "../model/time";
 import type { CellState, Counts } from "../model/cells";
-import type { Operation, PfRow, Verdict, Vf, VmInfo } from "../transport/types";
+import type { Headline } from "../model/figures";
+import type {
+  Attachment, Certificate, Operation, PfRow, Verdict, Vf, VmInfo,
+} from "../transport/types";
 
 const plural = (count: number, one: string, several = `${one}s`): string =>
   `${count} ${count === 1 ? one : several}`;
+
+const figures = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
+const number = (value: number): string => figures.format(value);
 
 export const text = {
   product: "vfmgr",
@@ -127,9 +133,80 @@ export const text = {
       driver: "Driver", why: "Why",
     },
   },
-  vmState: (state: VmInfo["state"]): string => ({
+  vms: {
+    table: {
+      caption: "VMs of this host, and other holders of its VFs", vm: "VM", state: "State",
+      vfs: "VFs", proved: "Proved", addresses: "Addresses", verdict: "Last verdict",
+      verifiedAt: "Verified",
+    },
+    gone: (name: string) => `libvirt knows no VM ${name}, and no holder of a VF has that name.`,
+    holds: "What it holds",
+    holdsNothing: "No VF is attached.",
+    provedOf: (proved: number, all: number) => `${proved} of ${plural(all, "VF")}`,
+    facts: {
+      state: "State", proved: "Proved", uuid: "UUID", ports: "Free PCIe ports",
+      vsock: "vsock device", metadata: "Metadata that can't be read",
+    },
+    vfOf: (index: number, pf: string) => `VF ${index} of ${pf}`,
+    vfGone: (index: number) => `VF ${index} no longer exists on the host.`,
+    attachment: {
+      address: "Address", network: "Network", mac: "MAC", vlan: "VLAN", driver: "Driver",
+      state: "State", id: "Attachment", by: "Requested by", since: "Since",
+    },
+    attachmentState: ({ state, live, config }: Attachment) =>
+      [state, live ? "in the running VM" : "", config ? "in its persistent XML" : ""]
+        .filter(Boolean).join(", "),
+    figures: ({ bandwidthMbps, achievedPercent, latencyP50Us, latencyP99Us }: Headline) => [
+      bandwidthMbps === null ? "" : text.unit.bandwidth(bandwidthMbps),
+      achievedPercent === null ? "" : `${number(achievedPercent)} % of what the path can carry`,
+      latencyP50Us === null ? "" : `${number(latencyP50Us)} µs (median)`,
+      latencyP99Us === null ? "" : `${number(latencyP99Us)} µs (99 %)`,
+    ].filter(Boolean).join(" · "),
+    path: (path: "internal_switch" | "wire") =>
+      path === "wire" ? "over the wire" : "over the NIC's internal switch",
+    attachBegin: "Attach a VF …",
+    detachBegin: (index: number) => `Detach VF ${index} …`,
+    detachAllBegin: (count: number) => `Detach ${plural(count, "VF")} …`,
+    detachWhat: (indexes: readonly (number | null)[], vm: string) =>
+      indexes.length === 1 && indexes[0] !== null ? `Detach VF ${indexes[0]} from ${vm}`
+        : `Detach ${plural(indexes.length, "VF")} from ${vm}`,
+    clean: ({ vf, observed_at }: Certificate) =>
+      `VF ${vf.index} of ${vf.pf} was reset and verified clean at ${observed_at}.`,
+    leave: "Leave it",
+    close: "Close",
+    attach: {
+      title: (vm: string) => `Attach a VF to ${vm}`,
+      act: (vm: string) => `Attach to ${vm}`,
+      ask: "Show the plan",
+      chooseFirst: "Choose a network, a pool or a PF, or a VF near the VM's GPU.",
+      network: "Network", noNetwork: "none, or the pool's",
+      pool: "Pool", noPool: "none",
+      pf: "PF", anyPf: "the best one",
+      address: "Address", addressHint: "the first free one",
+      near: "Near the VM's GPU",
+      verify: "Verification",
+      verifyOptions: [
+        ["required", "required: without a proof it is undone"],
+        ["background", "in the background"],
+        ["none", "none"],
+      ],
+      persistence: "Persistence",
+      persistenceOptions: [
+        ["auto", "the running VM and its persistent XML"],
+        ["live", "the running VM only"],
+        ["config", "from its next start on"],
+      ],
+    },
+  },
+  unit: {
+    bandwidth: (mbps: number) =>
+      mbps >= 10_000 ? `${number(mbps / 1000)} Gbit/s` : `${number(mbps)} Mbit/s`,
+  },
+  vmState: (state: VmInfo["state"] | "external"): string => ({
     running: "running", paused: "paused", shut_off: "shut off", other: "in another state",
+    external: "not a VM of libvirt",
   })[state],
+  notVerified: "not verified",
   verdict: (verdict: Verdict) => ({
     pass: "passed", fail: "failed", skip: "skipped", not_applicable: "not applicable",
     pending: "running",

@@ -5,6 +5,7 @@ import type { components, paths } from "#api";
 type Schemas = components["schemas"];
 export type Attachment = Schemas["Attachment"];
 export type AttachmentSpec = Schemas["AttachmentSpec"];
+export type Certificate = Schemas["Certificate"];
 export type DryRun = Schemas["DryRun"];
 export type Event = Schemas["Event"];
 export type HostTree = Schemas["HostTree"];
