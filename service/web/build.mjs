@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// node build.mjs [--check | --test]: makes build/web/bundle from src and api/openapi.yaml; checks
-// the types only; or runs the tests of src/model. npm ci --ignore-scripts comes first.
+// node build.mjs [--check | --test]: checks the types and makes build/web/bundle from src and
+// api/openapi.yaml; checks the types only, those of the tests too; or runs the tests of src/model:
+// node build.mjs --test [REPORTER [WORDS]]. npm ci --ignore-scripts comes first: bundle.cmake.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import * as fs from "node:fs";
@@ -34,7 +35,6 @@ function makeApiTypes() {
 function check() {
   makeApiTypes();
   run(tool("typescript/bin/tsc"), "--project", "tsconfig.json");
-  if (fs.existsSync(tests)) run(tool("typescript/bin/tsc"), "--project", "tsconfig.test.json");
 }
 
 async function esbuild() {
@@ -88,6 +88,14 @@ function budget(files) {
   process.exit(1);
 }
 
+// The bundle contains these packages, whose licences want to go with them.
+function licences() {
+  const { dependencies } = JSON.parse(fs.readFileSync(path.join(here, "package.json"), "utf8"));
+  return Object.entries(dependencies).map(([name, version]) =>
+    `${name} ${version}\n\n${fs.readFileSync(tool(`${name}/LICENSE`), "utf8").trim()}\n`)
+    .join("\n\n");
+}
+
 async function bundle() {
   check();
   const code = await compiled();
@@ -103,6 +111,7 @@ async function bundle() {
   };
   budget(files);
   write(path.join(out, "bundle"), files);
+  write(path.join(out, "licences"), { "LICENCES.txt": licences() });
 }
 
 async function test() {
@@ -121,11 +130,16 @@ async function test() {
     outdir: folder,
     sourcemap: "inline",
   });
-  run("--enable-source-maps", "--test", ...process.argv.slice(3),
+  const [reporter, words] = process.argv.slice(3);
+  run("--enable-source-maps", "--test",
+    ...reporter === undefined ? [] : [`--test-reporter=${reporter}`],
+    ...words === undefined ? [] : [`--test-name-pattern=${words}`],
     ...entries.map(name => path.join(folder, name.replace(/\.ts$/, ".mjs"))));
 }
 
 const [option] = process.argv.slice(2);
-if (option === "--check") check();
-else if (option === "--test") await test();
+if (option === "--check") {
+  check();
+  run(tool("typescript/bin/tsc"), "--project", "tsconfig.test.json");
+} else if (option === "--test") await test();
 else await bundle();

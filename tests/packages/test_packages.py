@@ -55,6 +55,16 @@ def test_the_daemons_package_has_its_documents_and_rules(tmp_path):
         "problems.md", "prometheus/vfmgr.rules.yml", "grafana/vfmgr.json"}
 
 
+@pytest.mark.parametrize("pattern", ["vfmgr-web_*_all.deb", "portable/vfmgr-web-*.noarch.rpm"])
+def test_the_console_is_whole(pattern, tmp_path):
+    unpacked(only(pattern), tmp_path)
+    names = files_below(tmp_path / "usr/share/vfmgr/web")
+    page = (tmp_path / "usr/share/vfmgr/web/index.html").read_text()
+    named = set(re.findall(r'(?:src|href)="([^"]+)"', page))
+    assert len(named) == 3 and names == named | {"index.html"}
+    assert (tmp_path / "usr/share/doc/vfmgr-web/LICENCES.txt").is_file()
+
+
 def test_the_broker_links_what_it_needs_as_root_and_no_more(tmp_path):
     run("dpkg-deb", "-x", only("vfmgr_*.deb"), tmp_path)
     programs = tmp_path / "usr/libexec/vfmgr"

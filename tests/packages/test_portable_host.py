@@ -9,6 +9,7 @@ from made import files_below, only, run, unpacked
 from portable import HOST_LIBRARIES, MIB, obstacles
 
 FORMATS = ["deb", "rpm", "tar.gz"]
+HOSTS = ["vfmgr", "vfmgr-cli", "vfmgr-web"]
 # And their size in MiB, at most.
 PROGRAMS = {"usr/bin/vfctl": 7, "usr/libexec/vfmgr/vfmgrd": 11, "usr/libexec/vfmgr/vfmgr-broker": 5,
             "usr/libexec/vfmgr/vfmgr-guestd": 7, "usr/libexec/vfmgr/vfmgrd-worker": 2}
@@ -21,7 +22,7 @@ OF_A_FORMAT = re.compile(r"usr/share/(doc|zsh|lintian)/")
 
 
 def packages(form, folder="portable"):
-    names = ["vfmgr-[0-9]*"] if form == "tar.gz" else ["vfmgr[-_][0-9]*", "vfmgr-cli[-_][0-9]*"]
+    names = ["vfmgr-[0-9]*"] if form == "tar.gz" else [f"{name}[-_][0-9]*" for name in HOSTS]
     return [only(f"{folder}/{name}.{form}") for name in names]
 
 

@@ -76,5 +76,6 @@ showTheme(chosenTheme());
 const signedOut = { listener: () => undefined as void };
 const tellSignedOut = answerOtherTabs(() => signedOut.listener());
 render(
-  <App tellSignedOut={tellSignedOut} onSignedOut={listener => { signedOut.listener = listener; }} />,
+  <App tellSignedOut={tellSignedOut}
+       onSignedOut={listener => { signedOut.listener = listener; }} />,
   document.getElementById("app")!);

@@ -13,11 +13,13 @@ from vflab.parts import hash_of, part
 
 SOURCES = ["api", "vfmgr", "guest-tools", "service", "deploy", "CMakeLists.txt",
            "CMakePresets.json", "LICENSE"]
-PACKAGES = ["vfmgr", "vfmgr-cli", "vfmgr-guest"]
+PACKAGES = ["vfmgr", "vfmgr-cli", "vfmgr-guest", "vfmgr-web"]
 PROGRESS_SECONDS = 15
 LINES_SHOWN = 80
 DEPENDENCIES = REPO / "deploy/build-packages.txt"
+CONSOLE_DEPENDENCIES = REPO / "deploy/console-build.txt"
 TEST_DEPENDENCIES = REPO / "deploy/test-packages.txt"
+CONSOLE = "build/web"
 
 
 def source_files():
@@ -42,7 +44,7 @@ def source_key(suite):
 
 
 def built(suite):
-    """Returns the folder with the three .deb files for a release, and the key of its content."""
+    """Returns the folder with the four .deb files for a release, and the key of its content."""
     key = source_key(suite)
 
     def build(folder):
@@ -64,13 +66,13 @@ def packages_of(commit, suite):
 
     def build(folder):
         if suite == machine_suite():
-            apt.install_here(build_dependencies())
+            apt.install_here([*build_dependencies(), *console_dependencies()])
             source = REPO / f"build/commit-{name}"
             unpack(name, source)
             build_in(source, folder, lambda command: run_here(command, source))
             shutil.rmtree(source)
         else:
-            build_elsewhere(suite, folder, f"commit-{name}", lambda where: unpack(name, where))
+            build_elsewhere(suite, folder, lambda where: unpack(name, where), f"commit-{name}")
     return part(f"debs-{name}-{suite}", hash_of("1", build_dependencies()), build)
 
 
@@ -89,6 +91,12 @@ def build_dependencies():
     return names_in(DEPENDENCIES)
 
 
+def console_dependencies():
+    """Returns Debian's Node.js, unless PATH has one."""
+    here = shutil.which("node") and shutil.which("npm")
+    return [] if here else names_in(CONSOLE_DEPENDENCIES)
+
+
 def test_dependencies():
     return names_in(TEST_DEPENDENCIES)
 
@@ -96,10 +104,10 @@ def test_dependencies():
 def build_packages(suite, output):
     """Implements `build-packages SUITE OUTDIR`."""
     if suite == machine_suite():
-        apt.install_here(build_dependencies())
+        apt.install_here([*build_dependencies(), *console_dependencies()])
         build_in(REPO, output, lambda command: run_here(command, REPO))
     else:
-        build_elsewhere(suite, output)
+        build_elsewhere(suite, output, bring_sources_and_console)
     names = sorted(path.name.split("_")[0] for path in output.glob("*.deb"))
     if names != PACKAGES:
         raise LabError(f"cpack made {names}, not {PACKAGES}")
@@ -128,9 +136,9 @@ def run_here(command, folder):
         raise LabError(f"{' '.join(map(str, command[:3]))} ended with {process.returncode}")
 
 
-def build_elsewhere(suite, output, name="src", bring=None):
-    """Builds in a tree of the other release, whose object files stay for the next build. `bring`
-    fills the folder of that name with sources; without it they are the working tree's.
+def build_elsewhere(suite, output, bring, name="src"):
+    """Builds in a tree of the other release, where object files of the folder "src" stay for the
+    next build. `bring` fills the folder of that name with sources.
     """
     dependencies = build_dependencies()
 
@@ -139,7 +147,7 @@ def build_elsewhere(suite, output, name="src", bring=None):
     root = part(f"build-{suite}", hash_of("1", suite, dependencies), build)
     source = root / name
     source.mkdir(exist_ok=True)
-    (bring or bring_sources)(source)
+    bring(source)
     (root / "out").mkdir(exist_ok=True)
     script = f"""set -e
         cd /{name} && rm -rf /out/*
@@ -148,8 +156,21 @@ def build_elsewhere(suite, output, name="src", bring=None):
     run_here(apt.in_tree_command(root, ["sh", "-c", script]), REPO)
     for deb in (root / "out").glob("*.deb"):
         shutil.copy(deb, output)
-    if bring:
+    if name != "src":
         shutil.rmtree(source)
+
+
+def bring_sources_and_console(target):
+    """The tree has no Node.js: it gets the console as this machine builds it."""
+    apt.install_here(["cmake", *console_dependencies()])
+    run_here(["cmake", "-P", str(REPO / "service/web/bundle.cmake")], REPO)
+    bring_sources(target)
+    console = target / CONSOLE
+    shutil.rmtree(console, ignore_errors=True)
+    console.mkdir(parents=True)
+    for part_of in ("bundle", "licences"):
+        shutil.copytree(REPO / CONSOLE / part_of, console / part_of)
+    shutil.copy(REPO / CONSOLE / "bundle.key", console)
 
 
 def bring_sources(target):

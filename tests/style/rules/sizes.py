@@ -4,6 +4,7 @@
 import ast
 import re
 
+from rules import typescript
 from rules.tree import Rule
 
 LINE_CHARACTERS_MAX = 100
@@ -79,6 +80,9 @@ def functions(tree):
                                  if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))])
     for name in tree.shell():
         found += too_long(name, shell_functions(tree.lines(name)))
+    for name in tree.typescript():
+        found += too_long(name, [(first, last, "function")
+                                 for first, last in typescript.functions(tree.text(name))])
     return found
 
 
@@ -99,7 +103,8 @@ def too_long(name, spans):
 
 
 def line_length(tree):
-    measured = [*tree.code(), *[name for name in tree.names if name.endswith("CMakeLists.txt")]]
+    measured = [*tree.code(), *[name for name in tree.names
+                                if name.endswith(("CMakeLists.txt", ".cmake", ".css"))]]
     return [f"{name}:{number}: {len(line)} characters" for name in measured
             for number, line in enumerate(tree.lines(name), 1) if len(line) > LINE_CHARACTERS_MAX]
 
@@ -113,14 +118,21 @@ STATEMENTS = "    f();\n" * FUNCTION_LINES_MAX
 TRICKY = ("namespace a {\nchar const* open = \"{\"; // {\nchar brace = '{';\nint const n = 1'000;\n"
           "struct S {\n    S() : a_{1},\n          b_(2) {" + "}\n    int a_;\n    int b_;\n};\n"
           "auto x = R\"j({ \"a\": 1 )j\";\n" + "int v = 1;\n" * 80 + "}\n")
+# A table of values and a class are no functions, however long.
+TRICKY_TYPESCRIPT = ("const open = /[\"'{]/.test(a) ? '{' : `${b} {`; // {\nconst a = {\n"
+                     + "  b: { c: 1 },\n" * 80 + "};\nexport class D {\n"
+                     + "  f(): void {\n    g();\n  }\n" * 30 + "}\n")
 RULES = [
     Rule("line-length", line_length,
-         good={"api/a.cpp": "/" * 100 + "\n"}, bad=[{"api/a.cpp": "/" * 101 + "\n"}]),
+         good={"api/a.cpp": "/" * 100 + "\n"},
+         bad=[{"api/a.cpp": "/" * 101 + "\n"}, {"service/web/src/a.tsx": "/" * 101 + "\n"}]),
     Rule("file-length", file_length,
          good={"api/a.cpp": "\n" * 400}, bad=[{"api/a.cpp": "\n" * 401},
-                                              {"tests/run": "#!/bin/bash\n" + "\n" * 400}]),
+                                              {"tests/run": "#!/bin/bash\n" + "\n" * 400},
+                                              {"service/web/src/a.ts": "\n" * 401}]),
     Rule("function-length", functions,
-         good={"api/a.cpp": TRICKY, "tests/a.py": "def f():\n" + "    f()\n" * 69},
+         good={"api/a.cpp": TRICKY, "tests/a.py": "def f():\n" + "    f()\n" * 69,
+               "service/web/src/a.tsx": TRICKY_TYPESCRIPT},
          bad=[{"api/b.cpp": "namespace a {\nint f(int b) {\n" + STATEMENTS + "}\n}\n"},
               {"api/b.cpp": "struct S {\n S() : a_{1}, b_(2) {\n" + STATEMENTS + "}\n};\n"},
               {"api/b.cpp": "auto f(T<int> t) -> std::string {\n" + STATEMENTS + "}\n"},
@@ -128,5 +140,11 @@ RULES = [
                + STATEMENTS + "}\n"},
               {"tests/a_test.cpp": "TEST(A, B) {\n" + STATEMENTS + "}\n"},
               {"tests/b.py": "def f():\n" + "    f()\n" * 70},
-              {"tests/run": "#!/bin/bash\nf() {\n" + STATEMENTS + "}\n"}]),
+              {"tests/run": "#!/bin/bash\nf() {\n" + STATEMENTS + "}\n"},
+              *[{"service/web/src/a.tsx": TRICKY_TYPESCRIPT + head + STATEMENTS + tail}
+                for head, tail in (("function f(a: { b: C }): { d: E } {\n", "}\n"),
+                                   ("export const f = async (a: B) => {\n", "};\n"),
+                                   ("class A {\n  private f<T>(a: T): void {\n", "  }\n}\n"),
+                                   ("g(`a ${b}`, () => {\n", "});\n"),
+                                   ("const a = <p onClick={() => {\n", "}} />;\n"))]]),
 ]

@@ -10,7 +10,7 @@ KERNEL = "tests/lab/module/"  # the lab's kernel module: the kernel's licence an
 KERNEL_LICENCE = "SPDX-License-Identifier: GPL-2.0"
 LICENSED = (".cpp", ".hpp", ".c", ".h", ".py", ".sh", ".cmake", ".yaml", ".yml", ".toml",
             ".service", ".socket", ".timer", ".sysusers", ".tmpfiles", ".1", ".5", ".8",
-            "CMakeLists.txt")
+            "CMakeLists.txt", ".ts", ".tsx", ".mjs", ".css")
 # A merge that was committed as it stood.
 CONFLICT = re.compile(r"<{7} |={7}$|>{7} ")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")

@@ -74,5 +74,9 @@ class Tree:
         return [name for name in self.names if not self.captured(name) and
                 (name.endswith(".sh") or self.shebang(name).endswith("sh"))]
 
+    def typescript(self):
+        return [name for name in self.names if not self.captured(name)
+                and name.endswith((".ts", ".tsx", ".mjs"))]
+
     def code(self):
-        return sorted({*self.cpp(), *self.python(), *self.shell()})
+        return sorted({*self.cpp(), *self.python(), *self.shell(), *self.typescript()})

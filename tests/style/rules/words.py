@@ -28,6 +28,14 @@ IN_PRODUCT = [
      "throws or accepts rubbish: std::from_chars"),
     (re.compile(r"(?<![\w:.>])(?:system|popen)\s*\("), "no shell from the product"),
 ]
+# The content policy forbids inline styles, and what guests say is text, never markup.
+IN_CONSOLE = [
+    (re.compile(r"dangerouslySetInnerHTML|\binnerHTML\b|\bouterHTML\b"), "what guests say is text"),
+    (re.compile(r"\bstyle=|\bsetAttribute\(\"style\""), "a class: the policy allows no other"),
+    (re.compile(r"\beval\(|\bnew Function\("), "the content policy forbids it"),
+    (re.compile(r"\bdocument\.cookie\b"), "the session is in sessionStorage"),
+    (re.compile(r"(?::|\bas|<) ?any\b"), "unknown, and a check"),
+]
 MACRO = re.compile(r"^\s*#\s*define\s+(\w+)")
 MACROS_FILE = "api/types/problem.hpp"  # VFMGR_TRY, VFMGR_CHECK and their parts
 
@@ -40,6 +48,8 @@ def banned_words(tree):
         patterns = list(ANYWHERE)
         if name.endswith((".cpp", ".hpp")):
             patterns += IN_CPP if name.startswith("tests/") else IN_CPP + IN_PRODUCT
+        if name.startswith("service/web/src/"):
+            patterns += IN_CONSOLE
         for number, line in enumerate(tree.lines(name), 1):
             found += [f"{name}:{number}: '{pattern.search(line)[0].strip()}': {why}"
                       for pattern, why in patterns if pattern.search(line)]
@@ -73,7 +83,12 @@ RULES = [
               {"api/a.cpp": "auto a = n" + "ew Thing;\n"},
               {"api/a.cpp": "#ifdef TEST\n"}, {"api/a.cpp": "int x; // N" + "OLINT\n"},
               {"tests/a.cpp": "TEST(A, DISA" + "BLED_b) {}\n"},
-               {"api/a.cpp": "auto r = system(cmd);\n"}]),
+              {"api/a.cpp": "auto r = system(cmd);\n"},
+              {"service/web/src/a.tsx": "const a = <p style={b} />;\n"},
+              {"service/web/src/a.ts": "a.innerHTML = b;\n"},
+              {"service/web/src/a.ts": "document.cookie = b;\n"},
+              {"service/web/src/a.ts": "e" + "val(b);\n"},
+              {"service/web/src/a.ts": "const a = b as any;\n"}]),
     Rule("events-not-sleeps", events_not_sleeps,
          good={"tests/lab/scenarios/a.py": "host.wait_for(link_up, seconds=10)\n"},
          bad=[{"tests/lab/scenarios/a.py": f"time.{S}leep(1)\n"}]),

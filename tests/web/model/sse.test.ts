@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { frameParser } from "../../../service/web/src/model/sse";
 
-const STREAM = "event: current\nid: 7\ndata: {\"number\":7}\n\nid: 8\ndata: {\"a\":1}\n\n: quiet\nid: 9\n\n";
+const STREAM = "event: current\nid: 7\ndata: {\"number\":7}\n\nid: 8\ndata: {\"a\":1}\n\n"
+  + ": quiet\nid: 9\n\n";
 const FRAMES = [
   { event: "current", id: "7", data: "{\"number\":7}" },
   { event: "", id: "8", data: "{\"a\":1}" },

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { choosesVf, emptyForm, formOf, queryOf, specOf } from "../../../service/web/src/model/attach";
+import {
+  choosesVf, emptyForm, formOf, queryOf, specOf,
+} from "../../../service/web/src/model/attach";
 import { headline, remarks } from "../../../service/web/src/model/figures";
 import { vmRows } from "../../../service/web/src/model/vms";
 import type { Verdict, Verification } from "../../../service/web/src/transport/types";
 import { attachment, vm } from "./bodies";
 
 const run = attachment({}).verification!;
-const held = (id: string, vm_uuid: string, verdict: Verdict | null, part: Partial<Verification> = {}) =>
+const held = (id: string, vm_uuid: string, verdict: Verdict | null,
+              part: Partial<Verification> = {}) =>
   attachment({
     id, vm_uuid, vm: vm_uuid === "" ? "qemu-by-hand" : "vm1", state: "attached",
     verification: verdict === null ? null : { ...run, verdict, ...part },

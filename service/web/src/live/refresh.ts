@@ -23,7 +23,8 @@ export class Refresher<Name extends string = string> {
   constructor(private readonly sources: Readonly<Record<Name, Source>>,
               private readonly onRead: (name: Name, error: unknown) => void) {
     for (const name of Object.keys(sources) as Name[])
-      this.states.set(name, { dirty: new Set(), whole: false, busy: false, listedAt: -LIST_MS_MIN });
+      this.states.set(name,
+        { dirty: new Set(), whole: false, busy: false, listedAt: -LIST_MS_MIN });
   }
 
   mark(name: Name, key: string): void {

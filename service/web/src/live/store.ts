@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the pages show of the host. Lists are read once, when the place in the event stream is known,
-// and events say which of their rows are to be read again.
+// What the pages show of the host. Lists are read once, when the place in the event stream is
+// known, and events say which of their rows are to be read again.
 import type { Frame } from "../model/sse";
 import { vfKey } from "../model/cells";
 import { problemIn } from "../transport/api";

@@ -55,7 +55,9 @@ export function Table<T>({ caption, items, columns, keyOf, href, order: first }:
           </tbody>
         </table>
       </div>
-      {rows.length === 0 && <p class="quiet">{words === "" ? text.table.empty : text.table.none}</p>}
+      {rows.length === 0 && (
+        <p class="quiet">{words === "" ? text.table.empty : text.table.none}</p>
+      )}
     </div>
   );
 }

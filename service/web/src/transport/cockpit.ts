@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// In Cockpit: HTTP over the daemon's unix socket, as the person who is signed in to Cockpit. Cockpit
-// adds its own script, which sets window.cockpit; it is not in this bundle.
+// In Cockpit: HTTP over the daemon's unix socket, as the person who is signed in to Cockpit. Its
+// own script sets window.cockpit; it is not in this bundle.
 import { parsedBody, Unreachable } from "./transport";
 import type { Answer, StreamReader, Transport } from "./transport";
 

@@ -17,7 +17,8 @@ const MANY_CELLS = 200; // the lines of so many are drawn fainter
 export type At = { vf: string } | { vm: string } | null;
 
 export const Picture = memo(({ picture, at }: { picture: PictureBody; at: Signal<At> }) => (
-  <svg class={picture.cells.size > MANY_CELLS ? "picture many" : "picture"} width={picture.width} height={picture.height} role="group"
+  <svg class={picture.cells.size > MANY_CELLS ? "picture many" : "picture"} role="group"
+       width={picture.width} height={picture.height}
        aria-label={text.host.picture}
        onMouseOver={event => at.set(placeOf(event.target))}
        onMouseLeave={() => at.set(null)}
@@ -90,7 +91,8 @@ function PortTitle({ port, width, label, stuck }: {
 }) {
   const { store } = useConsole();
   const vfs = useGroup(store.vfs, port.pci);
-  const states = vfs.map(vf => cellState(vf, store.attachments.get(vf.attachment ?? ""), { stuck }));
+  const states = vfs.map(vf =>
+    cellState(vf, store.attachments.get(vf.attachment ?? ""), { stuck }));
   const whole = `${label} · ${text.host.counts(countStates(states), vfs.length)}`;
   return (
     <text class="port" x={port.x} y={port.y + 13}>
