@@ -110,6 +110,7 @@ async function bundle() {
     "icon.svg": fs.readFileSync(path.join(here, "src/icon.svg")),
   };
   budget(files);
+  fs.rmSync(path.join(out, "bundle.key"), { force: true }); // of what bundle.cmake made before
   write(path.join(out, "bundle"), files);
   write(path.join(out, "licences"), { "LICENCES.txt": licences() });
 }

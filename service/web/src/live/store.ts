@@ -111,6 +111,7 @@ export class Store {
 
   private read(name: ListName | "vfs", error: unknown): void {
     const list = name === "vfs" ? "pfs" : name;
+    if (error === null && this.status.loaded.has(list) && !this.status.problems.has(list)) return;
     const problems = new Map(this.status.problems);
     if (error === null) problems.delete(list);
     else problems.set(list, problemIn(error));

@@ -9,7 +9,7 @@ import { text } from "../text/en";
 import { useConsole } from "./context";
 import { useRoute } from "./Router";
 import { chooseTheme, chosenTheme, THEMES } from "./theme";
-import { Ago } from "./When";
+import { When } from "./When";
 
 export function Frame() {
   const route = useRoute();
@@ -62,7 +62,7 @@ function LiveMark() {
   const { liveness } = useStatus(useConsole().store);
   if (liveness.live) return <span class="live" role="status">{text.frame.live}</span>;
   const since = new Date(liveness.since).toISOString();
-  return <span class="not-live" role="status">{text.frame.notLive} <Ago at={since} /></span>;
+  return <span class="not-live" role="status">{text.frame.notLive} <When at={since} /></span>;
 }
 
 function ThemeChoice() {
