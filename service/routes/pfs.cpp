@@ -17,8 +17,7 @@ namespace {
 PfView view_of(Snapshot const& now, VfViews const& vfs, PfState pf) {
     auto const& desired = *now.desired;
     PfView view;
-    view.vfs = vfs.of(pf);
-    view.drift = vfs.drift_of(pf);
+    vfs.fill(view, pf);
     pf.vfs.clear();
     auto const pci = pf.info.pci;
     view.pf = std::move(pf);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "vfmgr/plan/drift.hpp"
 #include "vfmgr/plan/plan.hpp"
 
 namespace vfmgr {
@@ -18,10 +19,9 @@ std::optional<std::uint16_t> index_of(VfView const& view) {
 VfViews::VfViews(Snapshot const& now) : host_(now.host), desired_(now.desired) {
     for (auto const& [id, attachment] : desired_->attachments)
         attachments_[attachment.vf] = &attachment;
-    for (auto& drift : find_drift(*host_, *desired_)) drift_[drift.pf].push_back(std::move(drift));
 }
 
-std::vector<VfView> VfViews::of(PfState const& pf) const {
+std::vector<VfView> VfViews::without_drift(PfState const& pf) const {
     auto const& pci = pf.info.pci;
     // What can't be read is not free.
     auto const& vms = host_->hypervisor;
@@ -48,21 +48,21 @@ std::vector<VfView> VfViews::of(PfState const& pf) const {
         }
         views.push_back(std::move(view));
     }
-    if (auto const found = drift_.find(pci); found != drift_.end())
-        for (auto const& drift : found->second)
-            if (auto const view = std::ranges::find(views, drift.vf, index_of); view != views.end())
-                view->drift.push_back(drift.sentence);
     return views;
 }
 
-std::vector<std::string> VfViews::drift_of(PfState const& pf) const {
-    std::vector<std::string> sentences;
-    auto const found = drift_.find(pf.info.pci);
-    if (found == drift_.end()) return sentences;
-    for (auto const& drift : found->second)
-        if (!drift.vf || std::ranges::find(pf.vfs, *drift.vf, &VfState::index) == pf.vfs.end())
-            sentences.push_back(drift.sentence);
-    return sentences;
+std::vector<VfView> VfViews::of(PfState const& pf) const {
+    PfView view;
+    fill(view, pf);
+    return std::move(view.vfs);
+}
+
+void VfViews::fill(PfView& view, PfState const& pf) const {
+    view.vfs = without_drift(pf);
+    for (auto const& drift : find_drift_of(pf.info.pci, *host_, *desired_)) {
+        auto const vf = std::ranges::find(view.vfs, drift.vf, index_of);
+        (vf == view.vfs.end() ? view.drift : vf->drift).push_back(drift.sentence);
+    }
 }
 
 }  // namespace vfmgr

@@ -6,9 +6,8 @@
 #include <map>
 #include <vector>
 
-#include "api/types/vf.hpp"
+#include "api/types/pf_state.hpp"
 #include "vfmgr/engine/engine.hpp"
-#include "vfmgr/plan/drift.hpp"
 
 namespace vfmgr {
 
@@ -17,14 +16,15 @@ class VfViews {
   public:
     explicit VfViews(Snapshot const& now);
     [[nodiscard]] std::vector<VfView> of(PfState const& pf) const;
-    // The PF's own drift, and that of VFs which it no longer has.
-    [[nodiscard]] std::vector<std::string> drift_of(PfState const& pf) const;
+    // Fills in the PF's VFs, and the drift that is of none of them.
+    void fill(PfView& view, PfState const& pf) const;
 
   private:
+    [[nodiscard]] std::vector<VfView> without_drift(PfState const& pf) const;
+
     std::shared_ptr<HostView const> host_;
     std::shared_ptr<DesiredState const> desired_;
     std::map<VfId, Attachment const*> attachments_;
-    std::map<PciAddress, std::vector<Drift>> drift_;
 };
 
 }  // namespace vfmgr

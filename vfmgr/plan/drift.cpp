@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "vfmgr/plan/choose.hpp"
 #include "vfmgr/plan/external.hpp"
@@ -241,15 +242,22 @@ bool can_be_judged(HostView const& host, DesiredState const& desired, PciAddress
 
 std::vector<Drift> find_drift(HostView const& host, DesiredState const& desired) {
     std::vector<Drift> all;
-    for (auto const& [pci, desired_pf] : desired.pfs) {
-        if (!is_managed(desired_pf)) continue;
-        auto const standing = standing_of(host.kernel, desired, pci);
-        // The desired state requests nothing of another device, so none is compared with it.
-        if (auto const wrong = wrong_standing(standing, pci))
-            all.push_back(of_pf(pci, device, std::string(code(wrong->problem)), text_of(*wrong)));
-        else if (auto const* const pf = find_pf(host, pci); can_be_judged(pf))
-            compare_there(standing, desired_pf, *pf, host, desired, all);
-    }
+    for (auto const& [pci, _] : desired.pfs)
+        std::ranges::move(find_drift_of(pci, host, desired), std::back_inserter(all));
+    return all;
+}
+
+std::vector<Drift> find_drift_of(PciAddress const& pci, HostView const& host,
+                                 DesiredState const& desired) {
+    std::vector<Drift> all;
+    auto const managed = desired.pfs.find(pci);
+    if (managed == desired.pfs.end() || !is_managed(managed->second)) return all;
+    auto const standing = standing_of(host.kernel, desired, pci);
+    // The desired state requests nothing of another device, so none is compared with it.
+    if (auto const wrong = wrong_standing(standing, pci))
+        all.push_back(of_pf(pci, device, std::string(code(wrong->problem)), text_of(*wrong)));
+    else if (auto const* const pf = find_pf(host, pci); can_be_judged(pf))
+        compare_there(standing, managed->second, *pf, host, desired, all);
     return all;
 }
 

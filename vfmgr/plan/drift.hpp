@@ -40,6 +40,9 @@ struct Drift {
 // `best_effort`. Ordered by PF address; within a PF, the PF itself, then attached VFs, then the
 // others.
 [[nodiscard]] std::vector<Drift> find_drift(HostView const& host, DesiredState const& desired);
+// Finds that of one PF and its VFs.
+[[nodiscard]] std::vector<Drift> find_drift_of(PciAddress const& pf, HostView const& host,
+                                               DesiredState const& desired);
 
 // Returns the drift's sentence with the possible cause. `owners`: sentences on what else, according
 // to configuration files, makes or changes VFs of that PF.

@@ -101,6 +101,28 @@ TEST_F(VfLists, SayWhatIsInUseWithoutAnAttachment) {
     EXPECT_THAT(vfs({{"state", "attached"}}), ElementsAre("0000:01:00.0/0 attached"));
 }
 
+TEST_F(VfLists, SayHowEachDiffersFromItsDesiredState) {
+    auto const drift = [&](int vf) {
+        return json::parse(get("/v1/vfs", {}).body)["items"][static_cast<std::size_t>(vf)]["drift"];
+    };
+    EXPECT_EQ(drift(0), json::array());
+    kernel.change([](KernelView& view) {
+        view.pfs.at(pf0).vfs.at(0).settings.mac = MacAddress::parse("02:00:00:00:99:99").value();
+    });
+    bench->engine.control().publish(kernel.observe({}).value(), {}, {});
+    EXPECT_EQ(drift(0).size(), 1U);
+    EXPECT_THAT(drift(0)[0].get<std::string>(), testing::HasSubstr("has mac 02:00:00:00:99:99"));
+    EXPECT_EQ(drift(1), json::array());
+    auto const pf = [&] { return json::parse(get("/v1/pfs/{pci}", {}).body)["drift"]; };
+    EXPECT_EQ(pf(), json::array()) << "its VF has it";
+    kernel.change([](KernelView& view) {
+        auto& vfs = view.pfs.at(pf0).vfs;
+        vfs.erase(vfs.begin());
+    });
+    bench->engine.control().publish(kernel.observe({}).value(), {}, {});
+    EXPECT_EQ(pf().size(), 2U) << "the number of VFs, and the VF that is gone: " << pf();
+}
+
 TEST_F(VfLists, SayWhatIsKeptForSomebody) {
     ReservationSpec spec;
     spec.network = "train";
