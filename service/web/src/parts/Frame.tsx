@@ -6,6 +6,7 @@ import { hashOf } from "../model/paths";
 import type { Route } from "../model/paths";
 import { pageOf, pages } from "../pages/pages";
 import { text } from "../text/en";
+import { Boundary } from "./Boundary";
 import { useConsole } from "./context";
 import { useRoute } from "./Router";
 import { chooseTheme, chosenTheme, THEMES } from "./theme";
@@ -26,11 +27,11 @@ export function Frame() {
   }, [place]);
   return (
     <>
-      <a class="skip" href={location.hash} onClick={event => {
-        event.preventDefault();
-        main.current?.focus();
-      }}>{text.frame.skip}</a>
       <header class="frame">
+        <a class="skip" href={location.hash} onClick={event => {
+          event.preventDefault();
+          main.current?.focus();
+        }}>{text.frame.skip}</a>
         <span class="product">{text.product}</span>
         <nav aria-label={text.frame.navigation}>
           {pages.map(one => (
@@ -43,7 +44,9 @@ export function Frame() {
         <Who />
       </header>
       <main ref={main} tabIndex={-1}>
-        {page === undefined ? <Unknown route={route} /> : <page.component route={route} />}
+        <Boundary key={route.parts[0]}>
+          {page === undefined ? <Unknown route={route} /> : <page.component route={route} />}
+        </Boundary>
       </main>
     </>
   );

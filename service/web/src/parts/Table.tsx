@@ -6,6 +6,7 @@ import { useId, useRef, useState } from "preact/hooks";
 import { csvOf, filtered, jsonOf, sorted } from "../model/table";
 import type { Column, Order } from "../model/table";
 import { text } from "../text/en";
+import { useKept } from "./kept";
 
 export interface ShownColumn<T> extends Column<T> {
   shown?: (item: T) => ComponentChildren; // absent: the value
@@ -21,8 +22,8 @@ export interface TableProps<T> {
 }
 
 export function Table<T>({ caption, items, columns, keyOf, href, order: first }: TableProps<T>) {
-  const [order, setOrder] = useState<Order | null>(first ?? null);
-  const [words, setWords] = useState("");
+  const [order, setOrder] = useKept<Order | null>(`${caption}: order`, first ?? null);
+  const [words, setWords] = useKept(`${caption}: words`, "");
   const rows = sorted(filtered(items, columns, words), columns, order);
   const body = useRef<HTMLTableSectionElement>(null);
   return (

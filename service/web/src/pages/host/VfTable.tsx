@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The picture's VFs as a table, for search, for copying, and for those who read tables first.
-import { useState } from "preact/hooks";
 import { useAll } from "../../live/hooks";
 import { cellState, vfKey } from "../../model/cells";
 import { useConsole } from "../../parts/context";
+import { useKept } from "../../parts/kept";
 import { Table } from "../../parts/Table";
 import type { ShownColumn } from "../../parts/Table";
 import { text } from "../../text/en";
@@ -32,9 +32,9 @@ const columns: readonly ShownColumn<Row>[] = [
 ];
 
 export function VfTable() {
-  const [open, setOpen] = useState(false);
+  const [open, setOpen] = useKept("table", false);
   return (
-    <details class="table-below" onToggle={event => setOpen(event.currentTarget.open)}>
+    <details class="table-below" open={open} onToggle={event => setOpen(event.currentTarget.open)}>
       <summary>{words.summary}</summary>
       {open && <Rows />}
     </details>

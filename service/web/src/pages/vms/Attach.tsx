@@ -28,7 +28,7 @@ export function Attach({ vm, route, onBegun }: {
     setAsked(null);
     setEnded(null);
     const query = new URLSearchParams({ act: "attach", ...queryOf(next) });
-    history.replaceState(null, "", `${hrefOfVm(vm.name)}?${query}`);
+    history.replaceState(history.state, "", `${hrefOfVm(vm.name)}?${query}`);
   };
   return (
     <section class="panel" aria-label={words.title(vm.name)}>
