@@ -16,6 +16,8 @@ import type { Liveness } from "./stream";
 export type ListName = "pfs" | "vms" | "attachments" | "operations" | "topology";
 
 const OPERATIONS_MAX = 100;
+// After them an attachment is in the VF's history alone.
+const ENDS: ReadonlySet<Event["kind"]> = new Set(["detached", "attach_failed"]);
 
 export interface Status {
   liveness: Liveness;
@@ -97,7 +99,12 @@ export class Store {
     if (event.pf !== null && event.vf !== null)
       this.refresher.mark("vfs", vfKey(event.pf, event.vf));
     else if (event.pf !== null) this.refresher.mark("pfs", event.pf);
-    if (event.attachment !== null) this.refresher.mark("attachments", event.attachment);
+    // An operation is accepted before its attachment exists, and ends after it is gone; other
+    // events say what became of it.
+    if (event.attachment !== null && !event.kind.startsWith("operation_")) {
+      if (ENDS.has(event.kind)) this.attachments.remove(event.attachment);
+      else this.refresher.mark("attachments", event.attachment);
+    }
     if (event.vm_uuid !== null && event.vm_uuid !== "") this.refresher.mark("vms", event.vm_uuid);
     if (event.operation !== null) this.refresher.mark("operations", event.operation);
     if (event.kind === "pf_here" || event.kind === "pf_gone") this.refresher.mark("topology", "");
