@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "service/auth/authenticate.hpp"
+#include "service/auth/origin.hpp"
 #include "service/config_tables.hpp"
 
 namespace vfmgr {
@@ -51,6 +52,12 @@ std::string moved_to_the_socket_unit(toml::node const& node) {
     return "is not read any more: set ListenStream= of vfmgr-guestd.socket (vfmgr-guestd(8))";
 }
 
+Setter host_name_list(std::vector<std::string>& out) {
+    return list_of(
+        out, [](std::string const& word) { return host_name(word); },
+        "names and addresses such as [\"vfmgr.example.com\", \"192.0.2.1\"]");
+}
+
 class ConfigReader {
   public:
     ConfigReader(ConfigTables& tables, Config& config) : tables_(tables), config_(config) {}
@@ -62,6 +69,7 @@ class ConfigReader {
             Keys{{"state_dir", absolute_path(c.state_dir)},
                  {"listen", table("listen.", {{"unix", unix_keys()}, {"tls", tls_keys()}})},
                  {"guest_plane", table("guest_plane.", {{"vsock_port", moved_to_the_socket_unit}})},
+                 {"console", table("console.", {{"folder", absolute_path(c.console_folder)}})},
                  {"tls", client_keys()},
                  {"roles", table("roles.", {{"groups", group_roles()}, {"uids", uid_roles()}})},
                  {"limits", limit_keys()}});
@@ -79,7 +87,8 @@ class ConfigReader {
                                      {"address", ip_address(tls.address)},
                                      {"port", integer(tls.port, {1, 65535})},
                                      {"certificate_file", absolute_path(tls.certificate_file)},
-                                     {"key_file", absolute_path(tls.key_file)}});
+                                     {"key_file", absolute_path(tls.key_file)},
+                                     {"host_names", host_name_list(tls.host_names)}});
     }
     Setter client_keys() {
         return table("tls.", {{"client_ca_file", absolute_path(config_.tls.client_ca_file)},

@@ -32,6 +32,7 @@ struct TlsSettings {
     std::string key_file;
     std::string client_ca_file;  // empty: no client is asked for a certificate
     std::string client_crl_file;
+    std::vector<std::string> host_names;  // besides the host's own and the certificate's
     bool operator==(TlsSettings const&) const = default;
 };
 
@@ -46,6 +47,7 @@ struct Config {
     std::string state_dir = "/var/lib/vfmgr";
     UnixSettings unix_socket;
     TlsSettings tls;
+    std::string console_folder = "/usr/share/vfmgr/web";
     RoleSettings roles;
     HostRules rules;
     http::Limits limits;

@@ -62,8 +62,10 @@ void add_bounds(Values& values, HostBounds const& bounds) {
 }
 
 Values values_of(Config const& config) {
-    auto const& [enabled, address, port, certificate, key, client_ca, client_crl] = config.tls;
+    auto const& [enabled, address, port, certificate, key, client_ca, client_crl, host_names] =
+        config.tls;
     Values values{{"state_dir", config.state_dir},
+                  {"console.folder", config.console_folder},
                   {"libvirt_uri", config.rules.libvirt_uri},
                   {"listen.unix.path", config.unix_socket.path},
                   {"listen.unix.group", config.unix_socket.group},
@@ -72,6 +74,7 @@ Values values_of(Config const& config) {
                   {"listen.tls.port", std::to_string(port)},
                   {"listen.tls.certificate_file", certificate},
                   {"listen.tls.key_file", key},
+                  {"listen.tls.host_names", fmt::format("[{}]", fmt::join(host_names, ", "))},
                   {"tls.client_ca_file", client_ca},
                   {"tls.client_crl_file", client_crl},
                   {"rdma_links.trusted_netdevs",
@@ -113,6 +116,7 @@ Config applicable(Config const& running, Config wanted) {
     wanted.tls.enabled = running.tls.enabled;
     wanted.tls.address = running.tls.address;
     wanted.tls.port = running.tls.port;
+    wanted.console_folder = running.console_folder;
     wanted.rules = running.rules;
     return wanted;
 }

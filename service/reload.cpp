@@ -49,7 +49,7 @@ void log_failure(std::string_view message, Error const& error) {
 ResolvedAccess resolve_access(Config const& config) {
     auto const& [groups, uids, clients] = config.roles;
     auto [rules, unknown] = resolve_roles(groups, uids, clients);
-    return {{std::move(rules), config.changes}, std::move(unknown)};
+    return {{std::move(rules), config.changes, {}}, std::move(unknown)};
 }
 
 void log_violations(Error const& error) {
@@ -73,7 +73,9 @@ Result<void> Reload::apply(Config const& wanted) {
     auto access = resolve_access(wanted);
     VFMGR_CHECK(lacks_no_group(access.unknown_groups, running_.unknown_groups));
     VFMGR_CHECK(http::check_certificate(tls_listen(wanted.tls)));
-    if (running_.config.tls.enabled) VFMGR_CHECK(serve_tls(applicable(running_.config, wanted)));
+    if (running_.config.tls.enabled) {
+        VFMGR_TRY(access.rules.hosts, serve_tls(applicable(running_.config, wanted)));
+    }
     reloaded_.server.limit(wanted.limits);
     reloaded_.streams.limit(wanted.events);
     reloaded_.rules.set(std::move(access.rules));
@@ -82,18 +84,18 @@ Result<void> Reload::apply(Config const& wanted) {
     return {};
 }
 
-Result<void> Reload::serve_tls(Config const& wanted) {
-    VFMGR_TRY(auto const files,
-              tls_files(wanted, reloaded_.names(), DaemonIs::running, reloaded_.clock.now()));
-    VFMGR_TRY(auto fingerprint, http::certificate_fingerprint(files.certificate_file));
+Result<std::set<std::string>> Reload::serve_tls(Config const& wanted) {
+    auto const names = reloaded_.names();
+    VFMGR_TRY(auto const files, tls_files(wanted, names, DaemonIs::running, reloaded_.clock.now()));
+    VFMGR_TRY(auto served, served_as(files, wanted.tls, names));
     VFMGR_CHECK(reloaded_.server.renew(files));
-    if (fingerprint != running_.fingerprint)
+    if (served.fingerprint != running_.fingerprint)
         log(Severity::notice, "the certificate of TLS changed",
             {{"file", files.certificate_file},
              {"fingerprint_before", running_.fingerprint},
-             {"fingerprint", fingerprint}});
-    running_.fingerprint = std::move(fingerprint);
-    return {};
+             {"fingerprint", served.fingerprint}});
+    running_.fingerprint = std::move(served.fingerprint);
+    return std::move(served.hosts);
 }
 
 void Reload::look_after_certificate() {

@@ -16,7 +16,8 @@ namespace vfmgr {
 
 using LoadConfig = std::function<Result<Config>()>;
 
-// Resolves the groups on this host. A group that it lacks is left out, and returned by name.
+// Resolves the groups on this host; the hosts come with the certificate. A group that it lacks is
+// left out, and returned by name.
 struct ResolvedAccess {
     AccessRules rules;
     std::vector<std::string> unknown_groups;
@@ -51,7 +52,7 @@ class Reload {
 
   private:
     [[nodiscard]] Result<void> apply(Config const& wanted);
-    [[nodiscard]] Result<void> serve_tls(Config const& wanted);
+    [[nodiscard]] Result<std::set<std::string>> serve_tls(Config const& wanted);  // the hosts
 
     Reloaded reloaded_;
     Running running_;

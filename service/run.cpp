@@ -54,13 +54,16 @@ struct Answerers {
     HostChecks& checks;
     FirmwareQuery& firmware;
     TrafficQuery& traffic;
+    ConsoleQuery& console;
     TokenUses const& token_uses;
+    Sessions& sessions;
     EventStreams const& events;
     Measured const& measured;
 };
 
 std::vector<Route> all_routes(Answerers const& answerers, Clock& clock) {
-    auto& [engine, guests, checks, firmware, traffic, token_uses, events, measured] = answerers;
+    auto& [engine, guests, checks, firmware, traffic, console, token_uses, sessions, events,
+           measured] = answerers;
     std::vector<Route> all;
     for (auto& routes :
          {root_routes(), document_routes(), host_routes(checks, traffic), pf_routes(engine),
@@ -68,10 +71,11 @@ std::vector<Route> all_routes(Answerers const& answerers, Clock& clock) {
           desired_routes(), vm_routes(), rdma_link_routes(engine), attachment_routes(engine),
           interop_routes(guests), enrolment_routes({engine, guests, clock}),
           operation_routes(engine), event_routes(events), audit_routes(engine),
-          metrics_routes(measured)})
+          session_routes({engine, clock, sessions}), metrics_routes(measured)})
         all.insert(all.end(), routes.begin(), routes.end());
     for (auto& route : token_routes({engine, clock, token_uses, nouns_of(all)}))
         all.push_back(std::move(route));
+    for (auto& route : console_routes(console)) all.push_back(std::move(route));
     return all;
 }
 
@@ -92,20 +96,20 @@ Result<void> listen_locally(UnixSettings const& unix_socket, http::Server& serve
     return server.listen(http::UnixListen{unix_socket.path, unix_socket.group, 0660}, handler);
 }
 
-// Returns the fingerprint of the certificate; empty without TLS.
-Result<std::string> listen_for_api(Config const& config, std::vector<std::string> const& names,
-                                   http::Server& server, http::Handler const& handler,
-                                   Clock const& clock) {
+// Empty without TLS.
+Result<ServedAs> listen_for_api(Config const& config, std::vector<std::string> const& names,
+                                http::Server& server, http::Handler const& handler,
+                                Clock const& clock) {
     VFMGR_CHECK(listen_locally(config.unix_socket, server, handler));
-    if (!config.tls.enabled) return std::string();
+    if (!config.tls.enabled) return ServedAs{};
     VFMGR_TRY(auto const where, tls_files(config, names, DaemonIs::starting, clock.now()));
-    VFMGR_TRY(std::string fingerprint, http::certificate_fingerprint(where.certificate_file));
+    VFMGR_TRY(ServedAs served, served_as(where, config.tls, names));
     VFMGR_CHECK(server.listen(where, handler));
     log(Severity::notice, "listening with TLS",
         {{"address", where.address},
          {"port", std::to_string(where.port)},
-         {"fingerprint", fingerprint}});
-    return fingerprint;
+         {"fingerprint", served.fingerprint}});
+    return served;
 }
 
 // An address in a network of VMs comes and goes with it; and what listens there is the responder.
@@ -188,6 +192,13 @@ void follow_changes(Engine& engine, guestd::Link& guests, http::Server& server, 
     });
 }
 
+// Closes the connections of sessions that have ended. Not at once: the answer to the request that
+// ended one is sent first.
+void cut_after_answer(http::Server& server,
+                      std::function<void(std::function<void()>)> const& post) {
+    post([&server] { server.cut(http::lapsed); });
+}
+
 auto counted_in(Metrics& metrics) {
     return [&metrics](Route const* route, http::Request const& request,
                       http::Response const& response) {
@@ -249,8 +260,9 @@ Result<void> run(Config const& config, LoadConfig const& load, HostSeams const& 
     VFMGR_TRY(auto control, open_control(config, clock));
     TokenUses token_uses;  // the engine's tasks refer to it, and to this
     Metrics metrics;
+    Sessions sessions;
     auto access = access_at_start(config);
-    RulesInForce rules(std::move(access.rules));
+    RulesInForce rules(access.rules);
     Engine engine(
         kernel, hypervisor, std::move(control), clock,
         [](ResponderTarget const& target) { return serve::RemoteResponder(target).info(); },
@@ -270,6 +282,8 @@ Result<void> run(Config const& config, LoadConfig const& load, HostSeams const& 
     HostChecks host_checks(collect_host);
     FirmwareQuery firmware([&kernel = kernel] { return kernel.read_firmware(std::nullopt); });
     TrafficQuery traffic([&kernel = kernel] { return kernel.read_traffic(std::nullopt); });
+    ConsoleQuery console(
+        [folder = ConsoleFolder(config.console_folder)]() mutable { return folder.read(); });
     auto const trail = std::make_shared<AuditTrail>(engine.control());
     http::Server server(config.limits, [](std::string const& what) {
         log(Severity::error, "an exception ended a connection", {{"detail", what}});
@@ -279,17 +293,20 @@ Result<void> run(Config const& config, LoadConfig const& load, HostSeams const& 
         return names_of_host(engine, address);
     };
     VFMGR_TRY(auto const streams, follow_events(engine, server, metrics, config.events));
-    auto gate = api_gate(rules, engine, trail, token_uses, clock);
+    sessions.on_end([&server, post = server.io_post()] { cut_after_answer(server, post); });
+    auto gate = api_gate(rules, engine, trail, token_uses, sessions, clock);
     gate.every = counted_in(metrics);
     Measured const measured{metrics, traffic, load_of(guests, store_file(config))};
-    auto const answer = router(
-        engine,
-        all_routes({engine, guests, host_checks, firmware, traffic, token_uses, streams, measured},
-                   clock),
-        std::move(gate));
-    VFMGR_TRY(auto fingerprint, listen_for_api(config, names(), server, answer, clock));
+    auto const answer = router(engine,
+                               all_routes({engine, guests, host_checks, firmware, traffic, console,
+                                           token_uses, sessions, streams, measured},
+                                          clock),
+                               std::move(gate));
+    VFMGR_TRY(auto served, listen_for_api(config, names(), server, answer, clock));
+    access.rules.hosts = std::move(served.hosts);
+    rules.set(std::move(access.rules));
     Reload reload({load, names, rules, server, streams, clock},
-                  {config, std::move(access.unknown_groups), std::move(fingerprint)});
+                  {config, std::move(access.unknown_groups), std::move(served.fingerprint)});
     engine.on_operation([&metrics](Operation const& operation) {
         log_operation(operation);
         metrics.operation_ended(operation);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,5 +28,15 @@ enum class DaemonIs { starting, running };
 [[nodiscard]] Result<http::TlsListen> tls_files(Config const& config,
                                                 std::vector<std::string> const& names,
                                                 DaemonIs daemon_is, Time now);
+
+// What clients know of the daemon that serves with these files.
+struct ServedAs {
+    std::string fingerprint;
+    // Names and addresses that requests may be for: the host's, the certificate's, and those that
+    // the configuration adds. As host_name() writes them.
+    std::set<std::string> hosts;
+};
+[[nodiscard]] Result<ServedAs> served_as(http::TlsListen const& files, TlsSettings const& tls,
+                                         std::vector<std::string> const& names);
 
 }  // namespace vfmgr

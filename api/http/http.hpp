@@ -38,6 +38,7 @@ struct PeerCertificate {
 struct TcpPeer {
     std::string address{};
     std::optional<PeerCertificate> certificate{};  // absent: the client showed none
+    std::string reached_at{};                      // the address of this host that it connected to
 };
 struct VsockPeer {
     std::uint32_t cid = 0;

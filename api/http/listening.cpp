@@ -218,6 +218,14 @@ std::string ip_text(IpAddress const& address) {
     return to_string(v4.gid() == address.octets ? v4 : address);
 }
 
+std::string own_address(int fd) {
+    SocketAddress own;
+    auto* const room = own.room();
+    if (::getsockname(fd, room, &own.length) != 0) return {};
+    auto const address = own.address();
+    return address ? ip_text(*address) : std::string();
+}
+
 PeerState state_of(int fd, int events) {
     pollfd now{.fd = fd, .events = static_cast<short>(events), .revents = 0};
     ::poll(&now, 1, 0);
@@ -253,7 +261,7 @@ std::optional<Peer> peer_of(int fd) {
             return unix_peer(fd);
         case AF_INET:
         case AF_INET6:
-            return TcpPeer{ip_text(*peer.address())};
+            return TcpPeer{ip_text(*peer.address()), {}, own_address(fd)};
         case AF_VSOCK: {
             sockaddr_vm address{};
             std::memcpy(&address, &peer.storage, sizeof address);

@@ -110,6 +110,16 @@ void fields(F& f, V& created) {
     f.value("token", created.token);
 }
 
+template <class F, Of<NewSession> V>
+void fields(F& f, V& session) {
+    f.value("who", session.who);
+    f.value("role", session.role);
+    f.nullable("scopes", session.scopes);
+    f.nullable("tenant", session.tenant);
+    f.value("expires_at", session.expires_at);
+    f.value("token", session.token);
+}
+
 template <class F, Of<AuditEntry> V>
 void fields(F& f, V& entry) {
     f.value("at", entry.at);
@@ -132,6 +142,7 @@ template struct Json<TokenRequest>;
 template struct Json<TokenRotation>;
 template struct Json<TokenView>;
 template struct Json<NewTokenView>;
+template struct Json<NewSession>;
 template struct Json<AuditEntry>;
 
 }  // namespace vfmgr

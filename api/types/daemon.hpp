@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the daemon says of itself, and who may use it: its readiness, tokens, the audit. Values; any
+// What the daemon says of itself, and who may use it: its readiness, tokens, sessions, the
+// audit. Values; any
 // thread.
 #pragma once
 
@@ -85,6 +86,16 @@ struct NewTokenView {
     std::string token;
 };
 
+// The answer that begins a session, and the only one with its token.
+struct NewSession {
+    std::string who;  // the principal that it is of: token:<id>, cert:<name>
+    Role role = Role::viewer;
+    std::optional<std::vector<std::string>> scopes{};
+    std::optional<std::string> tenant{};
+    Time expires_at{};
+    std::string token;
+};
+
 struct AuditEntry {
     Time at{};
     std::string who;  // uid:0, token:<id>, cert:<name>, address:10.0.0.9
@@ -108,6 +119,7 @@ extern template struct Json<TokenRequest>;
 extern template struct Json<TokenRotation>;
 extern template struct Json<TokenView>;
 extern template struct Json<NewTokenView>;
+extern template struct Json<NewSession>;
 extern template struct Json<AuditEntry>;
 
 }  // namespace vfmgr

@@ -50,16 +50,6 @@ Result<Principal> by_token(std::string const& sha256, std::map<std::string, Toke
     return of_tenant({"token:" + token.id, *role, token.scopes, sha256}, token.tenant, tenants);
 }
 
-Result<Principal> by_header(std::string_view authorization,
-                            std::map<std::string, Token> const& tokens, Time now,
-                            Tenants const& tenants) {
-    auto const secret = http::bearer_token(authorization);
-    if (!secret.empty()) return by_token(token_sha256(secret), tokens, now, tenants);
-    return fail(Problem::unauthorized,
-                "the Authorization header is not of the form 'Bearer TOKEN' with a vfmgr token",
-                make_a_token);
-}
-
 Result<Principal> by_credentials(http::UnixPeer const& peer, RoleRules const& rules) {
     auto const name = fmt::format("uid:{}", peer.uid);
     if (peer.uid == 0) return Principal{name, Role::admin};
@@ -127,6 +117,53 @@ Result<Principal> by_peer(http::Peer const& peer, RoleRules const& rules, Time n
                 make_a_token);
 }
 
+// What callers are judged by.
+struct Judged {
+    RoleRules const& rules;
+    std::map<std::string, Token> const& tokens;
+    Time now;
+    Tenants const& tenants;
+    OpenSessions const& sessions;
+};
+
+// The principal as it is now: a session is never more than what began it.
+Result<Principal> by_session(std::string const& sha256, http::Peer const& peer,
+                             Judged const& judged) {
+    constexpr auto sign_in = "sign in again";
+    auto const found = judged.sessions.find(sha256);
+    if (found == judged.sessions.end())
+        return fail(Problem::unauthorized, "this session has ended", sign_in);
+    auto const& session = found->second;
+    if (session.expires_at <= judged.now)
+        return fail(Problem::unauthorized,
+                    fmt::format("the session of {} ended at {}", session.name,
+                                to_rfc3339(session.expires_at)),
+                    sign_in);
+    auto who = session.token_sha256.empty()
+                   ? by_peer(peer, judged.rules, judged.now, judged.tenants)
+                   : by_token(session.token_sha256, judged.tokens, judged.now, judged.tenants);
+    if (!who || who->name != session.name)
+        return fail(
+            Problem::unauthorized,
+            fmt::format("the session of {} ended: {}", session.name,
+                        who ? "this connection shows another certificate" : who.error().detail),
+            sign_in);
+    who->session_sha256 = sha256;
+    return who;
+}
+
+Result<Principal> by_header(std::string_view authorization, http::Peer const& peer,
+                            Judged const& judged) {
+    auto const secret = http::bearer_token(authorization);
+    if (secret.empty())
+        return fail(Problem::unauthorized,
+                    "the Authorization header is not of the form 'Bearer TOKEN' with a vfmgr token",
+                    make_a_token);
+    auto const sha256 = token_sha256(secret);
+    if (judged.sessions.contains(sha256)) return by_session(sha256, peer, judged);
+    return by_token(sha256, judged.tokens, judged.now, judged.tenants);
+}
+
 // Retries with a larger buffer while the entry (a group with many members) does not fit.
 std::optional<std::uint32_t> group_id(std::string const& name) {
     std::vector<char> buffer(4096);
@@ -177,19 +214,23 @@ std::string token_sha256(std::string_view secret) {
 Result<Principal> authenticate(http::Peer const& peer,
                                std::map<std::string, std::string> const& headers,
                                RoleRules const& rules, std::map<std::string, Token> const& tokens,
-                               Time now, Tenants const& tenants) {
+                               Time now, Tenants const& tenants, OpenSessions const& sessions) {
     if (std::holds_alternative<http::VsockPeer>(peer))
         return fail(Problem::forbidden, "a VM has no access to this API",
                     "use it from the host, or over TLS with a token");
     if (auto const header = headers.find("authorization"); header != headers.end())
-        return by_header(header->second, tokens, now, tenants);
+        return by_header(header->second, peer, {rules, tokens, now, tenants, sessions});
     return by_peer(peer, rules, now, tenants);
 }
 
 bool still_holds(Principal const& who, http::Peer const& peer, RoleRules const& rules,
-                 std::map<std::string, Token> const& tokens, Time now, Tenants const& tenants) {
-    auto const again = who.token_sha256.empty() ? by_peer(peer, rules, now, tenants)
-                                                : by_token(who.token_sha256, tokens, now, tenants);
+                 std::map<std::string, Token> const& tokens, Time now, Tenants const& tenants,
+                 OpenSessions const& sessions) {
+    auto const again =
+        !who.session_sha256.empty()
+            ? by_session(who.session_sha256, peer, {rules, tokens, now, tenants, sessions})
+        : who.token_sha256.empty() ? by_peer(peer, rules, now, tenants)
+                                   : by_token(who.token_sha256, tokens, now, tenants);
     if (!again || again->name != who.name || again->role < who.role) return false;
     if (!again->tenant || !who.tenant) return again->tenant == who.tenant;
     return *again->tenant == *who.tenant;

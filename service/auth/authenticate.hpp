@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Maps a connection and its headers to a name and a role: by the unix socket's user, by the client
-// certificate, or by a bearer token. Values and pure functions, except resolve_roles() and
-// make_token(); any thread.
+// certificate, or by the bearer token of an API client or of a session. Values and pure functions,
+// except resolve_roles() and make_token(); any thread.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,19 @@ struct Principal {
     std::optional<std::vector<std::string>> scopes{};  // nouns; absent: all that the role may
     std::string token_sha256{};                        // of the token's secret; empty without one
     std::shared_ptr<DesiredTenant const> tenant{};     // as it is now; null: of no tenant
+    std::string session_sha256{};                      // of the session's secret; as above
 };
+
+// What a token or a client certificate began, for a person in a browser: whoever sends its secret
+// is the principal that began it, as long as that token is valid, or on connections that show that
+// certificate.
+struct Session {
+    std::string name;          // of the principal
+    std::string token_sha256;  // of the token that began it; empty: a certificate did
+    Time expires_at{};
+    std::uint64_t number = 0;  // in the order in which they began
+};
+using OpenSessions = std::map<std::string, Session>;  // by the secret's SHA-256
 
 // What the configuration gives the name in a certificate.
 struct ClientRole {
@@ -73,12 +85,13 @@ struct NewToken {
                                              std::map<std::string, std::string> const& headers,
                                              RoleRules const& rules,
                                              std::map<std::string, Token> const& tokens, Time now,
-                                             Tenants const& tenants = {});
+                                             Tenants const& tenants = {},
+                                             OpenSessions const& sessions = {});
 
 // Whether the peer would be the same principal now, with as high a role, by what it showed then, of
 // a tenant that may do what it could then.
 [[nodiscard]] bool still_holds(Principal const& who, http::Peer const& peer, RoleRules const& rules,
                                std::map<std::string, Token> const& tokens, Time now,
-                               Tenants const& tenants = {});
+                               Tenants const& tenants = {}, OpenSessions const& sessions = {});
 
 }  // namespace vfmgr

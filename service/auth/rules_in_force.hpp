@@ -4,6 +4,8 @@
 
 #include <memory>
 #include <mutex>
+#include <set>
+#include <string>
 
 #include "service/auth/authenticate.hpp"
 #include "service/rate_limit.hpp"
@@ -12,7 +14,8 @@ namespace vfmgr {
 
 struct AccessRules {
     RoleRules roles;
-    RateLimit changes;  // for each principal
+    RateLimit changes;            // for each principal
+    std::set<std::string> hosts;  // by which clients reach the API over TLS; see origin.hpp
 };
 
 class RulesInForce {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The routes of /v1, one file per noun. Handlers parse and answer; the engine does the work.
+// The routes of /v1, one file per noun, and the console's files. Handlers parse and answer; the
+// engine does the work.
 #pragma once
 
 #include <vector>
 
+#include "service/auth/sessions.hpp"
 #include "service/auth/token_uses.hpp"
+#include "service/console.hpp"
 #include "service/event_streams.hpp"
 #include "service/guest/link.hpp"
 #include "service/host_checks.hpp"
@@ -42,8 +45,15 @@ struct EnrolmentSeams {
 [[nodiscard]] std::vector<Route> enrolment_routes(EnrolmentSeams seams);
 [[nodiscard]] std::vector<Route> rdma_link_routes(Engine const& engine);
 [[nodiscard]] std::vector<Route> operation_routes(Engine& engine);
+[[nodiscard]] std::vector<Route> console_routes(ConsoleQuery& query);
 [[nodiscard]] std::vector<Route> event_routes(EventStreams const& streams);
 [[nodiscard]] std::vector<Route> audit_routes(Engine& engine);
+struct SessionSeams {
+    Engine& engine;
+    Clock& clock;
+    Sessions& sessions;
+};
+[[nodiscard]] std::vector<Route> session_routes(SessionSeams seams);
 // `nouns` are those of all other routes: scopes may name them, and tokens.
 struct TokenSeams {
     Engine& engine;

@@ -2,6 +2,7 @@
 #include "service/routes/gate.hpp"
 
 #include "api/http/uri.hpp"
+#include "service/auth/origin.hpp"
 #include "service/log.hpp"
 
 namespace vfmgr {
@@ -69,7 +70,8 @@ bool is_too_often(http::Response const& response) {
 }  // namespace
 
 Gate api_gate(RulesInForce const& rules, Engine const& engine,
-              std::shared_ptr<AuditTrail> const& trail, TokenUses& uses, Clock& clock) {
+              std::shared_ptr<AuditTrail> const& trail, TokenUses& uses, Sessions const& sessions,
+              Clock& clock) {
     // Used on the io thread only.
     auto const limiter = [&clock](auto limit) {
         return [limiter = std::make_shared<RateLimiter<std::string>>(limit()), limit,
@@ -80,20 +82,24 @@ Gate api_gate(RulesInForce const& rules, Engine const& engine,
         };
     };
     Gate gate;
-    gate.authenticate = [&rules, &engine, &uses, &clock](http::Request const& request) {
+    gate.authenticate = [&rules, &engine, &uses, &sessions, &clock](http::Request const& request) {
         auto const published = engine.snapshot();
         auto const& tokens = published.tokens;
         auto const now = clock.now();
         auto who = authenticate(request.peer, request.headers, rules.get()->roles, *tokens, now,
-                                published.desired->tenants);
+                                published.desired->tenants, *sessions.get());
         if (who && !who->token_sha256.empty())
             uses.note(tokens->at(who->token_sha256), {now, stranger_name(request.peer)});
         return who;
     };
-    gate.still_holds = [&rules, &engine, &clock](Principal const& who, http::Peer const& peer) {
+    gate.still_holds = [&rules, &engine, &sessions, &clock](Principal const& who,
+                                                            http::Peer const& peer) {
         auto const published = engine.snapshot();
         return still_holds(who, peer, rules.get()->roles, *published.tokens, clock.now(),
-                           published.desired->tenants);
+                           published.desired->tenants, *sessions.get());
+    };
+    gate.refuse_other_sites = [&rules](http::Request const& request) {
+        return refuse_other_sites(request, rules.get()->hosts);
     };
     gate.take_change = limiter([&rules] { return rules.get()->changes; });
     gate.take_failure = limiter([] { return strangers; });

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "service/auth/rules_in_force.hpp"
+#include "service/auth/sessions.hpp"
 #include "service/auth/token_uses.hpp"
 #include "service/routes/router.hpp"
 #include "vfmgr/engine/audit_trail.hpp"
@@ -15,6 +16,6 @@ namespace vfmgr {
 // may call.
 [[nodiscard]] Gate api_gate(RulesInForce const& rules, Engine const& engine,
                             std::shared_ptr<AuditTrail> const& trail, TokenUses& uses,
-                            Clock& clock);
+                            Sessions const& sessions, Clock& clock);
 
 }  // namespace vfmgr

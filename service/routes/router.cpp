@@ -62,8 +62,11 @@ struct Found {
 
 Found find(std::vector<Route> const& routes, http::Request const& request) {
     Found found;
+    std::string_view pattern;
     for (auto const& route : routes) {
         if (!matches(route.path, request.path)) continue;
+        if (found.allowed.empty()) pattern = route.path;
+        if (route.path != pattern) continue;
         found.allowed.push_back(route.method);
         if (route.method != request.method) continue;
         found.route = &route;
@@ -156,11 +159,12 @@ struct Table {
     std::shared_ptr<KeptAnswers> kept = std::make_shared<KeptAnswers>();
 };
 
-// A stranger who shows something to authenticate by, and fails, is refused everywhere.
+// A stranger who shows something to authenticate by, and fails, is refused everywhere but where a
+// person goes to sign in: a browser shows the certificate that it has.
 bool welcomes(Route const* route, http::Request const& request) {
     auto const* const remote = std::get_if<http::TcpPeer>(&request.peer);
     bool const shows = request.headers.contains("authorization") || (remote && remote->certificate);
-    return route && !route->role && !shows;
+    return route && !route->role && (!shows || route->audience == Audience::refused);
 }
 
 // The answer to a call that may go on: it has passed the gate, or is a stranger's where anyone may
@@ -199,6 +203,15 @@ http::Response no_such_route(Call const& call, std::vector<std::string> allowed)
     return response;
 }
 
+// The page's requests don't use up what the person may change, who is signed in beside it.
+void refuse_site(Gate const& gate, Call const& call, Error const& why,
+                 http::Respond const& respond) {
+    auto const hold = gate.take_failure(call.who.name);
+    auto response = hold.count() ? too_many(call, hold, wait) : refusal(call, why);
+    gate.answered(call, response);
+    respond(std::move(response));
+}
+
 void dispatch(std::shared_ptr<Table const> const& table, http::Request request,
               http::Respond const& caller) {
     auto const& gate = table->gate;
@@ -210,6 +223,13 @@ void dispatch(std::shared_ptr<Table const> const& table, http::Request request,
         if (table->gate.every) table->gate.every(route, call->request, response);
         caller(std::move(response));
     };
+    if (auto const own =
+            gate.refuse_other_sites ? gate.refuse_other_sites(call->request) : Result<void>();
+        !own) {
+        if (!who) return refuse_stranger(gate, *call, own.error(), respond);
+        call->who = *who;
+        return refuse_site(gate, *call, own.error(), respond);
+    }
     if (!who && welcomes(route, call->request))
         return answer_stranger(*table, *route, *call, respond);
     if (!who) return refuse_stranger(gate, *call, who.error(), respond);
@@ -244,8 +264,8 @@ http::Handler router(Engine& engine, std::vector<Route> routes, Gate gate) {
 std::string noun_of(std::string_view path) {
     auto const parts = segments(path);
     auto const at = parts.front() == "v1" ? 1U : 0U;
-    if (parts.size() == at) return {};
-    for (auto const* const open : {"livez", "readyz", "openapi.json", "problems"})
+    if (parts.size() == at || parts[at].starts_with('{')) return {};
+    for (auto const* const open : {"livez", "readyz", "openapi.json", "problems", "sessions"})
         if (parts[at] == open) return {};
     return std::string(parts[at]);
 }
@@ -262,9 +282,9 @@ std::string stranger_name(http::Peer const& peer) {
         return fmt::format("uid:{}", local->uid);
     if (auto const* guest = std::get_if<http::VsockPeer>(&peer))
         return fmt::format("cid:{}", guest->cid);
-    auto const& [address, certificate] = std::get<http::TcpPeer>(peer);
-    bool const named = certificate && !certificate->names.empty();
-    return named ? "cert:" + certificate->names.front() : "address:" + address;
+    auto const& remote = std::get<http::TcpPeer>(peer);
+    bool const named = remote.certificate && !remote.certificate->names.empty();
+    return named ? "cert:" + remote.certificate->names.front() : "address:" + remote.address;
 }
 
 std::string request_id(Call const& call) {

@@ -46,13 +46,15 @@ inline constexpr std::optional<Role> anyone{};
 
 // Who calls a route, besides principals of no tenant. A new route is not for tenants until somebody
 // has decided what of it they may see. The handler of one that is gets the tenant's view of what is
-// published, and names the tenant to the engine's queries.
-enum class Audience { no_tenants, tenants };
+// published, and names the tenant to the engine's queries. refused: at a route that is open to
+// anyone, those too whose token or certificate is refused.
+enum class Audience { no_tenants, tenants, refused };
 inline constexpr auto for_tenants_too = Audience::tenants;
+inline constexpr auto for_refused_too = Audience::refused;
 
 struct Route {
     std::string method;
-    std::string path;          // "/v1/pfs/{pci}/vfs/{index}"
+    std::string path;          // "/v1/pfs/{pci}/vfs/{index}"; a request is for the first that fits
     std::optional<Role> role;  // anyone: needs no token either
     std::variant<Ask, Write, Published> handle;
     std::vector<std::string> query{};  // the parameters that it reads; others are refused
@@ -68,13 +70,17 @@ struct Gate {
     std::function<Result<Principal>(http::Request const&)> authenticate;
     // Whether a caller that was authenticated before still is, with as high a role.
     std::function<bool(Principal const&, http::Peer const&)> still_holds;
+    // Fails for what another site's page may have made a browser send. Empty: nothing may be.
+    std::function<Result<void>(http::Request const&)> refuse_other_sites{};
     Take take_change;   // by principal: requests that may change something, or are denied
-    Take take_failure;  // by stranger_name(): requests that fail to authenticate
+    Take take_failure;  // by stranger_name(): requests that fail to authenticate; by principal:
+                        // those of other sites' pages
     Take take_visit;    // by stranger_name(): requests at routes that are open to anyone
-    // Called with the answer of every request that may change something, or is denied.
+    // Called with the answer of every request that may change something, is denied, or is of
+    // another site's page.
     Answered answered;
     // Called with the answer of every request that fails to authenticate, and of strangers that
-    // come too often.
+    // come too often or from another site's page.
     Answered unknown;
     // Called with every answer. `route`, one of the router's own, is null where none has the
     // request's path and method.
@@ -82,7 +88,8 @@ struct Gate {
 };
 
 // The noun that a route's path begins with, which a token's scopes name: "pfs" of "/v1/pfs/{pci}".
-// Empty for those that every token may use: GET /v1, its documents, /livez, /readyz.
+// Empty for those that every token may use: GET /v1, its documents, sessions, /livez, /readyz,
+// the console.
 [[nodiscard]] std::string noun_of(std::string_view path);
 // Sorted, each once.
 [[nodiscard]] std::vector<std::string> nouns_of(std::vector<Route> const& routes);

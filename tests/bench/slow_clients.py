@@ -26,7 +26,7 @@ PAUSE_SECONDS = 5
 DRIP_SECONDS = 1
 OPENED_AT_ONCE = 200  # at the beginning, between two looks at what came
 CLIENT_HELLO = bytes.fromhex("16030102000100") + bytes(300)
-REQUEST = b"GET /v1/pfs HTTP/1.1\r\nHost: storm\r\nX-Slow: " + b"x" * 8192
+REQUEST = b"GET /v1/pfs HTTP/1.1\r\nHost: localhost\r\nX-Slow: " + b"x" * 8192
 # asm/socket.h: a bound address takes no port before it connects.
 IP_BIND_ADDRESS_NO_PORT = 24
 

@@ -14,6 +14,7 @@ from network_answers import (NETWORK, NETWORK_RULES, PF, POOL, SPARE, NetworkAns
 from operation_answers import BY_HAND, OPERATION_RULES, OperationAnswers
 from placing_answers import FAR_NIC, PLACED, PLACES, PlacingAnswers
 from rdma_answers import RdmaAnswers
+from session_answers import SessionAnswers
 
 CARD = "0000:03:00.0"
 LOOSE, ELSEWHERE = "0000:04:00.0", "0000:05:00.0"  # a PF that is removed, and inserted there
@@ -93,7 +94,7 @@ def set_up(daemon):
 
 
 class Api(NetworkAnswers, DesiredAnswers, EventAnswers, OperationAnswers, RdmaAnswers,
-          PlacingAnswers):
+          PlacingAnswers, SessionAnswers):
     def __init__(self, asker, daemon):
         self.asker, self.daemon, self.who = asker, daemon, {}
         self.operations = asker.document.operations
@@ -106,6 +107,7 @@ class Api(NetworkAnswers, DesiredAnswers, EventAnswers, OperationAnswers, RdmaAn
         self.viewer, self.token = (self.new_token(role) for role in ("viewer", "operator"))
         self.quarantined = self.quarantine("vm3")
         self.greedy = {}
+        self.begin_sessions()
 
     def attached(self, vm, **more):
         return self.daemon.do("POST", "/v1/attachments",

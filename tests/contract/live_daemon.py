@@ -40,12 +40,12 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Answer:
-    """A whole answer; its body parsed if it is JSON."""
+    """A whole answer; its body parsed if it is JSON, otherwise text."""
 
     def __init__(self, response):
         self.status, self.headers = response.status, response.headers
         self.text = response.read()
-        plain = (self.headers["Content-Type"] or "").startswith("text/plain")
+        plain = (self.headers["Content-Type"] or "").startswith("text/")
         self.body = (self.text.decode() if plain else json.loads(self.text)) if self.text else None
 
     def __str__(self):

@@ -72,6 +72,7 @@ REQUESTS = {
     "followEvents": ("", None, 200),
     "listTokens": ("", None, 200), "createToken": (DRY, {"role": "viewer"}, 200),
     "revokeToken": (DRY, None, 200), "rotateToken": (DRY, None, 200),
+    "beginSession": (DRY, None, 200), "endSession": (DRY, None, 404),
     "listAudit": ("", None, 200), "getMetrics": ("", None, 200),
 }
 # Names of reservations begin with their tenant's: nobody else makes one with such a name.

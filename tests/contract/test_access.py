@@ -11,7 +11,8 @@ from datetime import datetime, timezone
 import pytest
 from certificates import Authority
 from event_stream import EventStream
-from live_daemon import Answer, Daemon, until
+from live_daemon import Daemon, until
+from remote import Remote, configuration
 
 PF = "0000:01:00.0"
 HOST = {"pfs": [{"model": "igb", "pci": PF, "ifname": "enp1s0"}],
@@ -20,35 +21,6 @@ FLEET = "spiffe://site.example/fleet"
 DRY_RUN = "/v1/attachments?dry_run=true"
 ATTACH = f'{{"vm": "vm1", "pf": "{PF}"}}'
 FOREVER = 600_000  # milliseconds: longer than any test
-
-
-class Remote:
-    """A client on another machine: it has a certificate, a token, both or nothing."""
-
-    def __init__(self, daemon, files=None, token=None):
-        self.trust = ssl.create_default_context(cafile=daemon.folder / "state/tls.crt")
-        if files:
-            self.trust.load_cert_chain(*files)
-        self.port, self.headers = daemon.port, {"Authorization": f"Bearer {token}"} if token else {}
-
-    def connection(self):
-        return http.client.HTTPSConnection("127.0.0.1", self.port, context=self.trust, timeout=60)
-
-    def ask(self, method, path, body=None, connection=None):
-        headers = {**self.headers, **({"Content-Type": "application/json"} if body else {})}
-        connection = connection or self.connection()
-        connection.request(method, path, body, headers)
-        return Answer(connection.getresponse())
-
-    def status(self, method="GET", path="/v1/pfs"):
-        return self.ask(method, path).status
-
-
-def configuration(authority, port, clients, more=""):
-    mapped = "".join(f'"{name}" = "{role}"\n' for name, role in clients.items())
-    return (f'{more}\n[listen.tls]\nenabled = true\nport = {port}\n[tls]\n'
-            f'client_ca_file = "{authority.file}"\nclient_crl_file = "{authority.crl}"\n'
-            f'[tls.clients]\n{mapped}')
 
 
 @pytest.fixture

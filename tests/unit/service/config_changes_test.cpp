@@ -15,7 +15,8 @@ Config other() {
     config.state_dir = "/srv";
     config.rules.libvirt_uri = "qemu:///session";
     config.unix_socket = {"/run/x", "ops"};
-    config.tls = {true, "::", 443, "/c", "/k", "/ca", "/crl"};
+    config.tls = {true, "::", 443, "/c", "/k", "/ca", "/crl", {"a", "::1"}};
+    config.console_folder = "/web";
     config.roles = {{{"ops", Role::admin}}, {{1000, Role::viewer}}, {{"a", Role::operator_}}};
     config.rules.trusted_netdevs = {"bond0", "eno1"};
     config.rules.bounds = {{.vlans = {{{0, 0}, {100, 199}}}, .trust = false},
@@ -46,19 +47,19 @@ TEST(ConfigChanges, AreFoundInEveryKey) {
     EXPECT_THAT(changes_between(other(), other()), IsEmpty());
     EXPECT_THAT(
         keys(changes_between({}, other())),
-        ElementsAre("bounds.addresses", "bounds.external_holders", "bounds.pfs.0000:01:00.0",
-                    "bounds.pfs.default", "libvirt_uri", "limits.answer_seconds_max",
-                    "limits.body_bytes_max", "limits.changes_burst", "limits.changes_per_second",
-                    "limits.connections_max", "limits.connections_per_peer_max",
-                    "limits.event_backlog_max", "limits.event_streams_max",
-                    "limits.event_streams_per_peer_max", "limits.first_request_seconds_max",
-                    "limits.header_bytes_max", "limits.idle_seconds_max", "limits.read_seconds_max",
-                    "limits.strangers_per_peer_max", "listen.tls.address",
-                    "listen.tls.certificate_file", "listen.tls.enabled", "listen.tls.key_file",
-                    "listen.tls.port", "listen.unix.group", "listen.unix.path",
-                    "rdma_links.trusted_netdevs", "roles.groups.ops", "roles.groups.vfmgr",
-                    "roles.uids.1000", "state_dir", "tls.client_ca_file", "tls.client_crl_file",
-                    "tls.clients.a"));
+        ElementsAre(
+            "bounds.addresses", "bounds.external_holders", "bounds.pfs.0000:01:00.0",
+            "bounds.pfs.default", "console.folder", "libvirt_uri", "limits.answer_seconds_max",
+            "limits.body_bytes_max", "limits.changes_burst", "limits.changes_per_second",
+            "limits.connections_max", "limits.connections_per_peer_max", "limits.event_backlog_max",
+            "limits.event_streams_max", "limits.event_streams_per_peer_max",
+            "limits.first_request_seconds_max", "limits.header_bytes_max",
+            "limits.idle_seconds_max", "limits.read_seconds_max", "limits.strangers_per_peer_max",
+            "listen.tls.address", "listen.tls.certificate_file", "listen.tls.enabled",
+            "listen.tls.host_names", "listen.tls.key_file", "listen.tls.port", "listen.unix.group",
+            "listen.unix.path", "rdma_links.trusted_netdevs", "roles.groups.ops",
+            "roles.groups.vfmgr", "roles.uids.1000", "state_dir", "tls.client_ca_file",
+            "tls.client_crl_file", "tls.clients.a"));
 }
 
 TEST(ConfigChanges, SayWhatWasAndWhatIs) {
@@ -84,12 +85,13 @@ TEST(ConfigChanges, WhatARunningDaemonTakesIsToldApart) {
     EXPECT_THAT(
         keys(changes_between(taken, other())),
         ElementsAre("bounds.addresses", "bounds.external_holders", "bounds.pfs.0000:01:00.0",
-                    "bounds.pfs.default", "libvirt_uri", "listen.tls.address", "listen.tls.enabled",
-                    "listen.tls.port", "listen.unix.group", "listen.unix.path",
-                    "rdma_links.trusted_netdevs", "state_dir"));
+                    "bounds.pfs.default", "console.folder", "libvirt_uri", "listen.tls.address",
+                    "listen.tls.enabled", "listen.tls.port", "listen.unix.group",
+                    "listen.unix.path", "rdma_links.trusted_netdevs", "state_dir"));
     EXPECT_EQ(taken.roles, other().roles);
     EXPECT_EQ(taken.changes, other().changes);
     EXPECT_EQ(taken.tls.client_ca_file, "/ca");
+    EXPECT_EQ(taken.tls.host_names, other().tls.host_names);
 }
 
 }  // namespace

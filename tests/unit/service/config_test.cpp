@@ -164,8 +164,9 @@ changes_per_second = 4
     EXPECT_EQ(config->state_dir, "/srv/vfmgr");
     EXPECT_EQ(config->rules.libvirt_uri, "qemu+unix:///system?socket=/run/x");
     EXPECT_EQ(config->unix_socket, (UnixSettings{"/run/other.sock", "ops"}));
-    EXPECT_EQ(config->tls, (TlsSettings{true, "::", 443, "/etc/c.pem", "/etc/k.pem", "/etc/ca.pem",
-                                        "/etc/crl.pem"}));
+    EXPECT_EQ(config->tls,
+              (TlsSettings{
+                  true, "::", 443, "/etc/c.pem", "/etc/k.pem", "/etc/ca.pem", "/etc/crl.pem", {}}));
     EXPECT_THAT(config->roles.clients,
                 ElementsAre(Pair("b", Role::viewer), Pair("spiffe://fleet/a", Role::operator_)));
     EXPECT_THAT(config->roles.groups,

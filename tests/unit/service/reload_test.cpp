@@ -92,6 +92,14 @@ TEST_F(ReloadTest, ServesAnotherCertificate) {
     EXPECT_FALSE(serves(before));
 }
 
+TEST_F(ReloadTest, TakesTheNamesThatRequestsMayBeFor) {
+    EXPECT_FALSE(rules.get()->hosts.contains("vfmgr.example"));
+    config.tls.host_names = {"vfmgr.example"};
+    EXPECT_THAT(run(), HasSubstr("key=listen.tls.host_names from=[] to=[vfmgr.example]"));
+    EXPECT_TRUE(rules.get()->hosts.contains("vfmgr.example"));
+    EXPECT_TRUE(rules.get()->hosts.contains("a")) << "the host's own";
+}
+
 TEST_F(ReloadTest, IsAllOrNothing) {
     auto const before = config;
     auto const expect_nothing = [&](std::string const& why) {

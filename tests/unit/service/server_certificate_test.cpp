@@ -77,6 +77,18 @@ TEST_F(ServerCertificate, IsRenewedBeforeItEnds) {
     EXPECT_NE(facts().fingerprint, first.fingerprint);
 }
 
+// An operator's certificate has the names that its clients verify.
+TEST_F(ServerCertificate, NamesAreThoseThatRequestsMayBeFor) {
+    auto const made = files({"A.example", "fd00::1"});
+    config.tls.host_names = {"vfmgr.example"};
+    auto const served = served_as(made, config.tls, {"host", "192.0.2.1", "not a name"});
+    ASSERT_TRUE(served) << served.error().detail;
+    EXPECT_EQ(served->fingerprint, facts().fingerprint);
+    EXPECT_EQ(served->hosts,
+              (std::set<std::string>{"localhost", "127.0.0.1", "::1", "a.example", "fd00::1",
+                                     "vfmgr.example", "host", "192.0.2.1"}));
+}
+
 TEST_F(ServerCertificate, AnOperatorsOwnIsLeftAlone) {
     test::Authority authority;
     auto const own = authority.issue({.common_name = "host", .usage = "serverAuth"});

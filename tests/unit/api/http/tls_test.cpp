@@ -119,6 +119,17 @@ void know(Request request, Respond respond) {
     respond(std::move(response));
 }
 
+TEST(Tls, AHandlerLearnsTheAddressThatWasReached) {
+    TlsServer const test({"a"}, {}, [](Request request, Respond const& respond) {
+        Response response;
+        response.body = std::get<TcpPeer>(request.peer).reached_at;
+        respond(std::move(response));
+    });
+    RawTls client(test.port);
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_NE(client.everything().find("\r\n\r\n127.0.0.1"), std::string::npos);
+}
+
 TEST(Tls, WhoShakesNoHandEndsSoon) {
     Limits limits;
     limits.first_request_seconds_max = 1s;

@@ -99,6 +99,7 @@ TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<TokenRequest>("token_request");
     expect_golden<TokenRotation>("token_rotation");
     expect_golden<NewTokenView>("new_token");
+    expect_golden<NewSession>("new_session");
     expect_golden<AuditEntry>("audit_entry");
     expect_golden<AuditEntry>("audit_entry-counted");
     expect_golden<Event>("event");

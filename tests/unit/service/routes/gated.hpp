@@ -21,6 +21,9 @@ struct Gated : testing::Test {
     example::Bench bench{kernel, hypervisor, folder.path()};
     std::shared_ptr<AuditTrail> trail = std::make_shared<AuditTrail>(bench.engine.control());
     TokenUses uses;
+    Sessions sessions;
+    TemporaryFolder web;
+    ConsoleQuery console{[folder = ConsoleFolder(web.path())]() mutable { return folder.read(); }};
     Config config;
     RulesInForce rules{{}};
     http::Handler handler;
@@ -36,12 +39,14 @@ struct Gated : testing::Test {
         for (auto& more :
              {audit_routes(bench.engine), root_routes(), operation_routes(bench.engine),
               document_routes(), pf_routes(bench.engine), attachment_routes(bench.engine),
-              network_routes(), pool_routes()})
+              network_routes(), pool_routes(),
+              session_routes({bench.engine, system_clock(), sessions})})
             routes.insert(routes.end(), more.begin(), more.end());
         for (auto& route : token_routes({bench.engine, system_clock(), uses, nouns_of(routes)}))
             routes.push_back(route);
+        for (auto& route : console_routes(console)) routes.push_back(route);
         handler = router(bench.engine, std::move(routes),
-                         api_gate(rules, bench.engine, trail, uses, system_clock()));
+                         api_gate(rules, bench.engine, trail, uses, sessions, system_clock()));
     }
     template <class T>
     static T answer_of(Query<T> const& query) {
