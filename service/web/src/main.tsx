@@ -6,6 +6,7 @@ import { follow } from "./live/stream";
 import { Store } from "./live/store";
 import { ConsoleContext } from "./parts/context";
 import type { Console } from "./parts/context";
+import { forgetDrafts } from "./parts/drafts";
 import { Frame } from "./parts/Frame";
 import { SignIn } from "./parts/SignIn";
 import { chosenTheme, showTheme } from "./parts/theme";
@@ -34,8 +35,12 @@ function App({ tellSignedOut, onSignedOut }: {
     forget();
     setStage({ is: "signed out", isOver });
   };
+  const signedOut = (): void => {
+    forgetDrafts();
+    leave(false);
+  };
   useEffect(() => {
-    onSignedOut(() => leave(false));
+    onSignedOut(signedOut);
     if (window.cockpit !== undefined) return enter(itself);
     const session = kept();
     if (session !== null) return enter(session);
@@ -45,7 +50,7 @@ function App({ tellSignedOut, onSignedOut }: {
   if (stage.is === "signed out") return <SignIn isOver={stage.isOver} onSignedIn={enter} />;
   return <SignedIn session={stage.session} onOver={() => leave(true)} onSignedOut={() => {
     tellSignedOut();
-    leave(false);
+    signedOut();
   }} />;
 }
 

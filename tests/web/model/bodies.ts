@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bodies of the API for the tests: those of api/examples, with what a test is about changed.
 import attachmentExample from "../../../api/examples/attachment.json";
+import eventExample from "../../../api/examples/event.json";
+import operationExample from "../../../api/examples/operation.json";
 import pfExample from "../../../api/examples/pf.json";
 import vfExample from "../../../api/examples/vf.json";
 import vmExample from "../../../api/examples/vm_info.json";
-import type { Attachment, Pf, PfRow, Vf, VmInfo } from "../../../service/web/src/transport/types";
+import type {
+  Attachment, Event, Operation, Pf, PfRow, Vf, VmInfo,
+} from "../../../service/web/src/transport/types";
 
 export function vf(part: Partial<Vf>): Vf {
   return { ...vfExample as Vf, drift: [], ...part };
@@ -21,4 +25,12 @@ export function pf(part: Partial<PfRow>): PfRow {
 
 export function vm(part: Partial<VmInfo>): VmInfo {
   return { ...vmExample as unknown as VmInfo, ...part };
+}
+
+export function event(part: Partial<Event>): Event {
+  return { ...eventExample as Event, ...part };
+}
+
+export function operation(part: Partial<Operation>): Operation {
+  return { ...operationExample as unknown as Operation, ...part };
 }

@@ -43,6 +43,7 @@ export function useStatus(store: Store): Store["status"] {
 export interface Asked<T> {
   answer: T | null;
   problem: Problem | null;
+  waiting: boolean; // for an answer, also for another one
   again(): void;
 }
 
@@ -50,17 +51,19 @@ export interface Asked<T> {
 // is overtaken by another question is dropped.
 export function useAnswer<T>(store: Store, question: () => Promise<T>, on: unknown[],
                              concerns: (event: Event) => boolean = () => false): Asked<T> {
-  const [state, setState] = useState<{ answer: T | null; problem: Problem | null }>(
-    { answer: null, problem: null });
+  const [state, setState] = useState<Omit<Asked<T>, "again">>(
+    { answer: null, problem: null, waiting: true });
   const [turn, again] = useReducer((count: number) => count + 1, 0);
   const latest = useRef(concerns);
   latest.current = concerns;
   useEffect(() => {
     let current = true;
+    setState(before => before.waiting ? before : { ...before, waiting: true });
     question().then(
-      answer => { if (current) setState({ answer, problem: null }); },
+      answer => { if (current) setState({ answer, problem: null, waiting: false }); },
       (error: unknown) => {
-        if (current) setState(before => ({ answer: before.answer, problem: problemIn(error) }));
+        if (!current) return;
+        setState(({ answer }) => ({ answer, problem: problemIn(error), waiting: false }));
       });
     return () => { current = false; };
   }, [...on, turn]);

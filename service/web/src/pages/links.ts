@@ -1,14 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where things lead. A page that does not exist yet is no link.
+// Where things lead.
 import { hashOf } from "../model/paths";
-import type { Attachment, Vf } from "../transport/types";
-import { hasPage } from "./pages";
+import type { VfId } from "../transport/types";
 
 export function hrefOfVm(name: string): string {
   return hashOf("vms", name);
 }
 
-export function hrefOfVf(vf: Vf, attachment: Attachment | undefined): string {
-  if (hasPage("verification")) return hashOf("verification", vf.pf, vf.index);
-  return attachment === undefined ? hashOf() : hrefOfVm(attachment.vm);
+// Its verifications.
+export function hrefOfVf({ pf, index }: VfId): string {
+  return hashOf("verification", pf, index);
+}
+
+export function hrefOfAttachmentRuns(id: string): string {
+  return hashOf("verification", "attachment", id);
+}
+
+export function hrefOfOperation(id: string): string {
+  return hashOf("events", "operation", id);
+}
+
+// The certificate of an attachment that ended.
+export function hrefOfCertificate(attachment: string): string {
+  return hashOf("events", "certificate", attachment);
 }

@@ -3,7 +3,11 @@
 import type { FunctionComponent } from "preact";
 import type { Route } from "../model/paths";
 import { text } from "../text/en";
+import { Events } from "./Events";
 import { Host } from "./Host";
+import { Readiness } from "./Readiness";
+import { Settings } from "./Settings";
+import { Verification } from "./Verification";
 import { Vms } from "./Vms";
 
 export interface Page {
@@ -15,12 +19,12 @@ export interface Page {
 export const pages: readonly Page[] = [
   { path: "", title: text.pages.host, component: Host },
   { path: "vms", title: text.pages.vms, component: Vms },
+  { path: "verification", title: text.pages.verification, component: Verification },
+  { path: "events", title: text.pages.events, component: Events },
+  { path: "readiness", title: text.pages.readiness, component: Readiness },
+  { path: "settings", title: text.pages.settings, component: Settings },
 ];
 
 export function pageOf(route: Route): Page | undefined {
   return pages.find(page => page.path === (route.parts[0] ?? ""));
-}
-
-export function hasPage(path: string): boolean {
-  return pages.some(page => page.path === path);
 }

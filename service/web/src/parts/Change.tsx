@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { problemIn } from "../transport/api";
 import type { Write } from "../transport/api";
-import type { DryRun, Method, Operation, PathOf, Problem } from "../transport/types";
+import type { Done, DryRun, Method, Operation, PathOf, Problem } from "../transport/types";
 import { text } from "../text/en";
 import { Confirm } from "./Confirm";
 import { useConsole } from "./context";
@@ -21,9 +21,14 @@ type Stage =
 export interface ChangeProps<P extends PathOf<M>, M extends Method> {
   write: Write<P, M>;
   act: string; // on the button: what it does and to what
-  confirm?: string; // of a destructive act: the name to type
+  // Of a destructive act: the name to type; or the plan decides whether it is one.
+  confirm?: string | ((planned: DryRun) => string | undefined);
+  noSteps?: string; // what a plan without steps says; absent: that nothing is left to do
+  onSend?: () => void;
   onBegun?: (operation: Operation) => void;
   onEnd?: (operation: Operation | null) => void; // null: done at once
+  onDone?: (answer: Done<P, M>) => void; // before onEnd, of what is done at once
+  onProblem?: (problem: Problem) => void;
 }
 
 export function Change<P extends PathOf<M>, M extends Method>(props: ChangeProps<P, M>) {
@@ -31,6 +36,11 @@ export function Change<P extends PathOf<M>, M extends Method>(props: ChangeProps
   const [stage, setStage] = useState<Stage>({ is: "planning" });
   const [problem, setProblem] = useState<Problem | null>(null);
   const [turn, setTurn] = useState(0);
+  const refuse = (error: unknown): void => {
+    const found = problemIn(error);
+    setProblem(found);
+    props.onProblem?.(found);
+  };
   const wanted = JSON.stringify(props.write);
   useEffect(() => {
     let current = true;
@@ -38,33 +48,35 @@ export function Change<P extends PathOf<M>, M extends Method>(props: ChangeProps
     setProblem(null);
     api.plan(props.write).then(
       answer => { if (current) setStage({ is: "planned", answer }); },
-      (error: unknown) => { if (current) setProblem(problemIn(error)); });
+      (error: unknown) => { if (current) refuse(error); });
     return () => { current = false; };
   }, [wanted, turn]);
 
   const send = (answer: DryRun): void => {
     setStage({ is: "sending", answer });
+    props.onSend?.();
     api.send(props.write).then(begun => {
       if ("operation" in begun) {
         setStage({ is: "begun", operation: begun.operation });
         props.onBegun?.(begun.operation);
       } else {
         setStage({ is: "done" });
+        props.onDone?.(begun.done);
         props.onEnd?.(null);
       }
     }, (error: unknown) => {
-      setProblem(problemIn(error));
+      refuse(error);
       setStage({ is: "planned", answer });
     });
   };
   return (
     <div class="change">
       {stage.is === "planning" && problem === null && <p role="status">{text.plan.waiting}</p>}
-      {"answer" in stage && <Plan plan={stage.answer.plan} />}
+      {"answer" in stage && <Plan planned={stage.answer} noSteps={props.noSteps} />}
       {problem && <ProblemBox problem={problem} again={() => setTurn(turn + 1)} />}
-      {stage.is === "planned" && (props.confirm !== undefined
-        ? <Confirm name={props.confirm} act={props.act} onConfirmed={() => send(stage.answer)} />
-        : <button type="button" onClick={() => send(stage.answer)}>{props.act}</button>)}
+      {stage.is === "planned" && (
+        <Button {...props} planned={stage.answer} onSend={() => send(stage.answer)} />
+      )}
       {stage.is === "sending" && <p role="status">{text.operation.sending}</p>}
       {stage.is === "begun" && (
         <OperationProgress begun={stage.operation} onEnd={ended => props.onEnd?.(ended)} />
@@ -72,4 +84,12 @@ export function Change<P extends PathOf<M>, M extends Method>(props: ChangeProps
       {stage.is === "done" && <p role="status">{text.operation.done}</p>}
     </div>
   );
+}
+
+function Button({ act, confirm, planned, onSend }: {
+  act: string; confirm?: ChangeProps<never, never>["confirm"]; planned: DryRun; onSend: () => void;
+}) {
+  const name = typeof confirm === "function" ? confirm(planned) : confirm;
+  return name === undefined ? <button type="button" onClick={onSend}>{act}</button>
+    : <Confirm name={name} act={act} onConfirmed={onSend} />;
 }

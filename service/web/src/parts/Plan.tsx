@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import { text } from "../text/en";
-import type { Plan as PlanBody } from "../transport/types";
+import type { DryRun } from "../transport/types";
 
 // What a write will do, and to whom, before it does it.
-export function Plan({ plan }: { plan: PlanBody }) {
+export function Plan({ planned, noSteps }: { planned: DryRun; noSteps?: string | undefined }) {
+  const { plan, changes = [] } = planned;
   return (
     <section class="plan" aria-label={text.plan.title}>
       <h3>{text.plan.title}</h3>
-      {plan.steps.length === 0 ? <p>{text.plan.nothing}</p> : (
+      {changes.length > 0 && (
+        <ul>{changes.map(one => <li key={one.pointer}>{one.sentence}</li>)}</ul>
+      )}
+      {plan.steps.length === 0 ? <p>{noSteps ?? text.plan.nothing}</p> : (
         <ol>{plan.steps.map((step, at) => <li key={at}>{step.sentence}</li>)}</ol>
       )}
       <h3>{text.plan.affected}</h3>

@@ -2,10 +2,11 @@
 // A table that sorts, filters and copies. Its rows are reached with Tab once, then with the arrow
 // keys; Enter follows the row's link.
 import type { ComponentChildren } from "preact";
-import { useId, useRef, useState } from "preact/hooks";
-import { csvOf, filtered, jsonOf, sorted } from "../model/table";
+import { useId, useRef } from "preact/hooks";
+import { filtered, sorted } from "../model/table";
 import type { Column, Order } from "../model/table";
 import { text } from "../text/en";
+import { Copy } from "./Copy";
 import { useKept } from "./kept";
 
 export interface ShownColumn<T> extends Column<T> {
@@ -87,26 +88,14 @@ function Tools<T>({ rows, all, columns, words, onWords }: {
   rows: readonly T[]; all: number; columns: readonly Column<T>[]; words: string;
   onWords: (words: string) => void;
 }) {
-  const [copied, setCopied] = useState("");
   const id = useId();
-  const copy = (name: string, content: string): void => {
-    navigator.clipboard.writeText(content).then(
-      () => setCopied(text.table.copied(rows.length, name)),
-      () => setCopied(text.table.notCopied));
-  };
   return (
     <div class="tools">
       <label for={id}>{text.table.filter}</label>
       <input id={id} type="search" value={words}
              onInput={event => onWords(event.currentTarget.value)} />
       <span class="quiet">{text.table.count(rows.length, all)}</span>
-      <button type="button" onClick={() => copy("CSV", csvOf(rows, columns))}>
-        {text.table.copyAs("CSV")}
-      </button>
-      <button type="button" onClick={() => copy("JSON", jsonOf(rows, columns))}>
-        {text.table.copyAs("JSON")}
-      </button>
-      <span role="status">{copied}</span>
+      <Copy rows={rows} columns={columns} />
     </div>
   );
 }

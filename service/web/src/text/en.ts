@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every word of the console that a person reads, in English. A translation is another file like it.
+// Every word of the console that a person reads, in English; the larger pages have theirs in files
+// beside it. A translation is other files like these.
 import type { Age } from "../model/time";
 import type { CellState, Counts } from "../model/cells";
 import type { Headline } from "../model/figures";
 import type {
   Attachment, Certificate, Operation, PfRow, Verdict, Vf, VmInfo,
 } from "../transport/types";
-
-const plural = (count: number, one: string, several = `${one}s`): string =>
-  `${count} ${count === 1 ? one : several}`;
-
-const figures = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
-const number = (value: number): string => figures.format(value);
+import { events } from "./events";
+import { bandwidth, number, plural } from "./numbers";
+import { readiness } from "./readiness";
+import { settings } from "./settings";
+import { verification } from "./verification";
 
 export const text = {
   product: "vfmgr",
@@ -23,6 +23,10 @@ export const text = {
   pages: {
     host: "Host",
     vms: "VMs",
+    verification: "Verification",
+    events: "Events",
+    readiness: "Readiness",
+    settings: "Settings",
     unknown: "No such page",
     unknownDetail: (hash: string) => `The console has no page ${hash}.`,
   },
@@ -198,9 +202,13 @@ export const text = {
       ],
     },
   },
+  verification,
+  events,
+  readiness,
+  settings,
+  copy: { act: "Copy", done: "Copied.", failed: "The browser did not allow copying." },
   unit: {
-    bandwidth: (mbps: number) =>
-      mbps >= 10_000 ? `${number(mbps / 1000)} Gbit/s` : `${number(mbps)} Mbit/s`,
+    bandwidth,
   },
   vmState: (state: VmInfo["state"] | "external"): string => ({
     running: "running", paused: "paused", shut_off: "shut off", other: "in another state",

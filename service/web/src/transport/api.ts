@@ -2,9 +2,13 @@
 // Typed calls of the API. A path or a member that api/openapi.yaml does not have does not compile.
 import { path as pathOf } from "../model/paths";
 import { text } from "../text/en";
-import { Unreachable } from "./transport";
+import { eventPlace, eventsBetween } from "./events";
+import type { EventPage } from "./events";
+import { StreamRefused, Unreachable } from "./transport";
 import type { Answer, Transport } from "./transport";
-import type { Body, DryRun, Input, Item, Method, Operation, PathOf, Problem } from "./types";
+import type {
+  Body, Done, DryRun, Input, Item, Method, Operation, PathOf, Problem, Readiness,
+} from "./types";
 
 export type Values = Readonly<Record<string, string | number>>;
 export type Query = Readonly<Record<string, string | number | boolean>>;
@@ -14,6 +18,12 @@ export class Refused extends Error {
   constructor(readonly problem: Problem) {
     super(problem.detail);
   }
+}
+
+// A body with the ETag that a write of it names in If-Match.
+export interface Revision<T> {
+  body: T;
+  etag: string;
 }
 
 // What a write began: an operation to follow, or an answer at once.
@@ -32,12 +42,19 @@ export interface Write<P extends PathOf<M>, M extends Method> {
 export interface Api {
   get<P extends PathOf<"get">>(path: P, values?: Values, query?: Query):
     Promise<Body<P, "get", 200>>;
+  getRevision<P extends PathOf<"get">>(path: P, values?: Values):
+    Promise<Revision<Body<P, "get", 200>>>;
+  // Not ready is an answer and no failure.
+  readiness(): Promise<Readiness>;
   // All pages of a list.
   list<P extends PathOf<"get">>(path: P, values?: Values, query?: Query): Promise<Item<P>[]>;
   // The plan of a write, which changes nothing.
   plan<P extends PathOf<M>, M extends Method>(write: Write<P, M>): Promise<DryRun>;
   send<P extends PathOf<M>, M extends Method>(write: Write<P, M>):
-    Promise<Begun<Body<P, M, 200 | 201>>>;
+    Promise<Begun<Done<P, M>>>;
+  // The number of the latest event; and events that are kept, by their numbers.
+  eventPlace(): Promise<number>;
+  eventsBetween(after: number, last: number): Promise<EventPage>;
 }
 
 export function apiOver(transport: Transport, onUnauthorized: () => void): Api {
@@ -61,6 +78,17 @@ export function apiOver(transport: Transport, onUnauthorized: () => void): Api {
       const answer = await call("GET", pathOf(path, values, query));
       return answer.body as Body<P, "get", 200>;
     },
+    async getRevision<P extends PathOf<"get">>(path: P, values: Values = {}) {
+      const answer = await call("GET", pathOf(path, values));
+      return {
+        body: answer.body as Body<P, "get", 200>, etag: answer.headers.get("etag") ?? "",
+      };
+    },
+    async readiness() {
+      const answer = await transport.request("GET", "/readyz").catch(unreachable);
+      if (isReadiness(answer.body)) return answer.body;
+      throw new Refused(problemOf(answer));
+    },
     async list<P extends PathOf<"get">>(path: P, values: Values = {}, query: Query = {}) {
       const items: Item<P>[] = [];
       let cursor: string | null = null;
@@ -80,9 +108,15 @@ export function apiOver(transport: Transport, onUnauthorized: () => void): Api {
     async send<P extends PathOf<M>, M extends Method>(write: Write<P, M>) {
       const answer = await written(write, {});
       return answer.status === 202 ? { operation: answer.body as Operation }
-        : { done: answer.body as Body<P, M, 200 | 201> };
+        : { done: answer.body as Done<P, M> };
     },
+    eventPlace: () => eventPlace(transport).catch(unreachable),
+    eventsBetween: (after, last) => eventsBetween(transport, after, last).catch(unreachable),
   };
+}
+
+function isReadiness(body: unknown): body is Readiness {
+  return typeof body === "object" && body !== null && "not_ready" in body;
 }
 
 function randomKey(): string {
@@ -91,6 +125,7 @@ function randomKey(): string {
 }
 
 function unreachable(error: unknown): never {
+  if (error instanceof StreamRefused) throw new Refused(problemOf(error.answer));
   if (!(error instanceof Unreachable)) throw error;
   throw new Refused(ownProblem(text.problem.unreachable, text.problem.unreachableRemedy));
 }

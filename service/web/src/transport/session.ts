@@ -3,7 +3,7 @@
 // which end with it: nothing of it is written to disk.
 import { Unreachable } from "./transport";
 import type { Transport } from "./transport";
-import type { Problem, Role } from "./types";
+import type { NewSession, Problem, Role } from "./types";
 
 export interface Session {
   who: string; // as the audit names the principal; "": the transport itself identifies the person
@@ -87,9 +87,7 @@ export async function signIn(over: (token: () => string | null) => Transport,
 }
 
 function sessionOf(body: unknown): Session {
-  const begun = body as {
-    who: string; role: Role; tenant: string | null; expires_at: string; token: string;
-  };
+  const begun = body as NewSession;
   return {
     who: begun.who, role: begun.role, tenant: begun.tenant,
     expiresAt: begun.expires_at, token: begun.token,

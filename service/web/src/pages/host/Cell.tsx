@@ -24,7 +24,7 @@ export const Cell = memo(({ id, index, x, y, first, stuck }: CellProps) => {
   if (vf === undefined) return null;
   const state = cellState(vf, attachment, { stuck });
   return (
-    <a class={`cell ${state}`} href={hrefOfVf(vf, attachment)} data-vf={id}
+    <a class={`cell ${state}`} href={hrefOfVf(vf)} data-vf={id}
        tabIndex={first ? 0 : -1} aria-label={text.host.vf(index, state, vf.vm)}>
       <path d={markAt(state, x, y)} fill-rule="evenodd" />
     </a>

@@ -54,6 +54,6 @@ function Rows() {
   return (
     <Table caption={words.caption} items={rows} columns={columns}
            keyOf={({ vf }) => vfKey(vf.pf, vf.index)}
-           href={({ vf, attachment }) => hrefOfVf(vf, attachment)} />
+           href={({ vf }) => hrefOfVf(vf)} />
   );
 }

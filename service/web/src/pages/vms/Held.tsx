@@ -26,7 +26,7 @@ export function Held({ attachment }: { attachment: Attachment }) {
             <path d={markAt(state, 0, 0)} fill-rule="evenodd" />
           </svg>
         )}
-        {vf === undefined ? title : <a href={hrefOfVf(vf, attachment)}>{title}</a>}
+        {vf === undefined ? title : <a href={hrefOfVf(vf)}>{title}</a>}
         {state && <span class="quiet">{text.cell.state(state)}</span>}
       </h3>
       <Facts attachment={attachment} />

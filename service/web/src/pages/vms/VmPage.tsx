@@ -11,7 +11,7 @@ import { useConsole } from "../../parts/context";
 import { OperationProgress } from "../../parts/OperationProgress";
 import { text } from "../../text/en";
 import type { Operation } from "../../transport/types";
-import { hrefOfVm } from "../links";
+import { hrefOfCertificate, hrefOfVm } from "../links";
 import { Attach } from "./Attach";
 import { Held } from "./Held";
 
@@ -102,7 +102,14 @@ function Detach({ name, ids, onBegun }: {
         : <Change write={{ method: "delete", path: "/v1/attachments",
                            query: { ids: ids.join(",") } }}
                   act={what} confirm={name} onBegun={onBegun} onEnd={setEnded} />}
-      {ended?.certificate && <p role="status">{text.vms.clean(ended.certificate)}</p>}
+      {ended?.certificate && (
+        <p role="status">
+          {text.vms.clean(ended.certificate)}{" "}
+          <a href={hrefOfCertificate(ended.certificate.attachment)}>
+            {text.events.operation.certificate}
+          </a>
+        </p>
+      )}
       <p><a href={hashOf("vms", name)}>{ended === null ? text.vms.leave : text.vms.close}</a></p>
     </section>
   );
