@@ -65,6 +65,11 @@ def somebody():
             os.seteuid(0)
 
 
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
+
+
 class Daemon:
     def __init__(self, folder, host, config="", addresses=(), words=(), program=DAEMON):
         """With `addresses` it has a network namespace of its own, whose enp1s0 has them."""

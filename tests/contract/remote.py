@@ -3,8 +3,9 @@
 
 import http.client
 import ssl
+from contextlib import contextmanager
 
-from live_daemon import Answer
+from live_daemon import Answer, Daemon, free_port
 
 
 class Remote:
@@ -36,3 +37,16 @@ def configuration(authority, port, clients, more=""):
     return (f'{more}\n[listen.tls]\nenabled = true\nport = {port}\n[tls]\n'
             f'client_ca_file = "{authority.file}"\nclient_crl_file = "{authority.crl}"\n'
             f'[tls.clients]\n{mapped}')
+
+
+@contextmanager
+def served(folder, host, authority, clients, more=""):
+    """A daemon that clients reach over TLS, at its `port`."""
+    folder.mkdir()
+    port = free_port()
+    daemon = Daemon(folder, host, configuration(authority, port, clients, more))
+    daemon.port = port
+    try:
+        yield daemon
+    finally:
+        daemon.end()

@@ -11,8 +11,8 @@ from datetime import datetime, timezone
 import pytest
 from certificates import Authority
 from event_stream import EventStream
-from live_daemon import Daemon, until
-from remote import Remote, configuration
+from live_daemon import until
+from remote import Remote, configuration, served
 
 PF = "0000:01:00.0"
 HOST = {"pfs": [{"model": "igb", "pci": PF, "ifname": "enp1s0"}],
@@ -24,21 +24,10 @@ FOREVER = 600_000  # milliseconds: longer than any test
 
 
 @pytest.fixture
-def authority(tmp_path):
-    (tmp_path / "ca").mkdir()
-    return Authority(tmp_path / "ca")
-
-
-@pytest.fixture
 def daemon(tmp_path, authority):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    (tmp_path / "daemon").mkdir()
-    started = Daemon(tmp_path / "daemon", HOST,
-                     configuration(authority, port, {FLEET: "operator", "monitor": "viewer"}))
-    started.port = port
-    yield started
-    started.end()
+    with served(tmp_path / "daemon", HOST, authority,
+                {FLEET: "operator", "monitor": "viewer"}) as started:
+        yield started
 
 
 def waiting(remote, path):

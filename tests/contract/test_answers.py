@@ -6,7 +6,6 @@ import functools
 import http.client
 import json
 import os
-import socket
 import ssl
 import tempfile
 from pathlib import Path
@@ -17,7 +16,7 @@ import other_answers
 import pytest
 from described import Document
 from generated import Bodies
-from live_daemon import Answer, Daemon, UnixConnection
+from live_daemon import Answer, Daemon, UnixConnection, free_port
 
 
 class Asker:
@@ -63,8 +62,7 @@ def wide(folder):
 
 @pytest.fixture(scope="module")
 def responder_port():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]
+    return free_port()
 
 
 @pytest.fixture(scope="module")

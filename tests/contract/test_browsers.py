@@ -7,10 +7,9 @@ import socket
 import subprocess
 
 import pytest
-from certificates import Authority
 from event_stream import EventStream
-from live_daemon import Daemon, until
-from remote import Remote, configuration
+from live_daemon import until
+from remote import Remote, configuration, served
 
 HOST = {"pfs": [{"model": "igb", "pci": "0000:01:00.0", "ifname": "enp1s0"}],
         "vms": [{"name": "vm1", "uuid": "11111111-1111-1111-1111-111111111111"}]}
@@ -20,21 +19,9 @@ SPEC = json.dumps({"mode": "manage", "num_vfs": 2})
 
 
 @pytest.fixture
-def authority(tmp_path):
-    (tmp_path / "ca").mkdir()
-    return Authority(tmp_path / "ca")
-
-
-@pytest.fixture
 def daemon(tmp_path, authority):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    (tmp_path / "daemon").mkdir()
-    started = Daemon(tmp_path / "daemon", HOST,
-                     configuration(authority, port, {"alice": "admin"}))
-    started.port = port
-    yield started
-    started.end()
+    with served(tmp_path / "daemon", HOST, authority, {"alice": "admin"}) as started:
+        yield started
 
 
 @pytest.fixture

@@ -2,33 +2,20 @@
 """The real vfmgrd on fakes serves the web console's files: to whom, which, and of which version."""
 
 import os
-import socket
 
 import pytest
-from certificates import Authority
-from live_daemon import Daemon
-from remote import Remote, configuration
+from remote import Remote, served
 
 INDEX, SCRIPT = "<!doctype html><title>vfmgr</title>", "console.log(1);" * 1000
 
 
 @pytest.fixture
-def authority(tmp_path):
-    (tmp_path / "ca").mkdir()
-    return Authority(tmp_path / "ca")
-
-
-@pytest.fixture
 def daemon(tmp_path, authority):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    (tmp_path / "daemon").mkdir()
     web = tmp_path / "web"
-    started = Daemon(tmp_path / "daemon", {}, configuration(
-        authority, port, {"alice": "admin"}, f'[console]\nfolder = "{web}"\n'))
-    started.port, started.web = port, web
-    yield started
-    started.end()
+    with served(tmp_path / "daemon", {}, authority, {"alice": "admin"},
+                f'[console]\nfolder = "{web}"\n') as started:
+        started.web = web
+        yield started
 
 
 def install(daemon, script="app-AAAAAAAA.js"):

@@ -4,12 +4,11 @@ vfctl shows a whole list."""
 
 import http.client
 import json
-import socket
 import ssl
 import subprocess
 
 import pytest
-from live_daemon import BUILD, Daemon, until
+from live_daemon import BUILD, Daemon, free_port, until
 
 PFS = ["0000:01:00.0", "0000:02:00.0"]
 VFS = 300  # of each PF: more than a page has
@@ -22,8 +21,7 @@ LIMITS = "[limits]\nchanges_burst = 2000\nchanges_per_second = 1000\n"
 
 @pytest.fixture(scope="module")
 def port():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]
+    return free_port()
 
 
 @pytest.fixture(scope="module")
