@@ -6,7 +6,7 @@ export default async function* lines(events) {
     if (type !== "test:pass" && type !== "test:fail") continue;
     const seconds = (data.details.duration_ms / 1000).toFixed(3);
     const name = data.name.replaceAll(/\s+/g, "-");
-    // Of a filter that was asked for.
+    // Node reports tests that the filter leaves out as skipped.
     if (data.skip === "test name does not match pattern") continue;
     if (data.skip !== undefined || data.todo !== undefined) yield `SKIP ${name}: ${data.skip}\n`;
     else if (type === "test:pass") yield `PASS ${name} (${seconds} s)\n`;

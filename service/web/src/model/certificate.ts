@@ -11,7 +11,7 @@ export interface CertificateLines {
   counters: Line[] | null; // name, before the reset
 }
 
-// Of the settings that the attachment did not set there is only how they are now.
+// A setting that the attachment did not change has only its present value.
 export function linesOf(certificate: Certificate): CertificateLines {
   const { restored, settings, rotated, counters } = certificate;
   const names = [...new Set([...Object.keys(settings), ...Object.keys(restored.was),

@@ -21,7 +21,7 @@ type Stage =
 export interface ChangeProps<P extends PathOf<M>, M extends Method> {
   write: Write<P, M>;
   act: string; // on the button: what it does and to what
-  // Of a destructive act: the name to type; or the plan decides whether it is one.
+  // The name that a person types before a destructive act; a function decides by the plan.
   confirm?: string | ((planned: DryRun) => string | undefined);
   noSteps?: string; // what a plan without steps says; absent: that nothing is left to do
   onSend?: () => void;

@@ -6,6 +6,7 @@ import { canBeCancelled, spansOf } from "../../model/spans";
 import type { SpanBar, Spans } from "../../model/spans";
 import { tookMs } from "../../model/timeline";
 import { hashOf } from "../../model/paths";
+import { Awaited } from "../../parts/Awaited";
 import { Confirm } from "../../parts/Confirm";
 import { useConsole } from "../../parts/context";
 import { Facts } from "../../parts/Facts";
@@ -29,8 +30,7 @@ export function OperationPage({ id }: { id: string }) {
   return (
     <>
       <h1>{words.title(operation?.kind ?? id)}</h1>
-      {problem && <ProblemBox problem={problem} again={again} />}
-      {operation === null && problem === null && <p role="status">{words.reading}</p>}
+      <Awaited answer={operation} problem={problem} again={again} reading={words.reading} />
       {operation !== null && (
         <>
           <OperationFacts operation={operation} />

@@ -3,8 +3,8 @@
 import { useAll, useAnswer, useStatus } from "../../live/hooks";
 import { hashOf } from "../../model/paths";
 import { hindranceOf } from "../../model/readiness";
+import { Awaited } from "../../parts/Awaited";
 import { useConsole } from "../../parts/context";
-import { ProblemBox } from "../../parts/ProblemBox";
 import { text } from "../../text/en";
 import type { Event } from "../../transport/types";
 
@@ -17,14 +17,12 @@ const CHANGED_BY: ReadonlySet<Event["kind"]> = new Set([
 export function DaemonState() {
   const { api, store } = useConsole();
   const { liveness } = useStatus(store);
-  const state = useAnswer(store, () => api.readiness(), [liveness.live],
+  const { answer, problem, again } = useAnswer(store, () => api.readiness(), [liveness.live],
     event => CHANGED_BY.has(event.kind));
-  const { answer, problem } = state;
   return (
     <section class="panel" aria-label={words.title}>
       <h2>{words.title}</h2>
-      {answer === null && problem === null && <p role="status">{words.asking}</p>}
-      {problem && <ProblemBox problem={problem} again={state.again} />}
+      <Awaited answer={answer} problem={problem} again={again} reading={words.asking} />
       {answer?.ready && <p class="finding ok">{words.ready}</p>}
       {answer?.ready === false && (
         <>

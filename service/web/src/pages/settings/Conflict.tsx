@@ -35,7 +35,7 @@ export function Conflict({ draft, hostText, etag, onEdit }: {
   );
 }
 
-// Of what there was not: an object without members.
+// Text that is no JSON, such as that of a missing document, counts as an empty object.
 function at(content: string): Json {
   const now = parsed(content);
   return "wrong" in now ? {} : now.document;

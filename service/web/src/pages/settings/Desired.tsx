@@ -2,9 +2,9 @@
 // All that is desired, as one document.
 import { useAnswer } from "../../live/hooks";
 import { changesDesired } from "../../model/settings";
+import { Awaited } from "../../parts/Awaited";
 import { useConsole } from "../../parts/context";
 import { useKept } from "../../parts/kept";
-import { ProblemBox } from "../../parts/ProblemBox";
 import { text } from "../../text/en";
 import { DocumentEditor } from "./DocumentEditor";
 
@@ -19,8 +19,8 @@ export function Desired() {
     <>
       <h2>{words.title}</h2>
       <p class="quiet">{words.about}</p>
-      {answer === null && problem === null && <p role="status">{text.settings.reading}</p>}
-      {problem && <ProblemBox problem={problem} again={again} />}
+      <Awaited answer={answer} problem={problem} again={again}
+               reading={text.settings.reading} />
       {answer && (
         <DocumentEditor name="desired" host={answer} act={words.act} confirm={words.apply}
                         target={{ path: "/v1/desired", ...(prune ? { query: { prune } } : {}) }}

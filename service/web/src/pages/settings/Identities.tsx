@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useAnswer } from "../../live/hooks";
+import { Awaited } from "../../parts/Awaited";
 import { useConsole } from "../../parts/context";
-import { ProblemBox } from "../../parts/ProblemBox";
 import { text } from "../../text/en";
 import { DocumentEditor } from "./DocumentEditor";
 
@@ -15,8 +15,8 @@ export function Identities() {
     <>
       <h2>{words.title}</h2>
       <p class="quiet">{words.about}</p>
-      {answer === null && problem === null && <p role="status">{text.settings.reading}</p>}
-      {problem && <ProblemBox problem={problem} again={again} />}
+      <Awaited answer={answer} problem={problem} again={again}
+               reading={text.settings.reading} />
       {answer && (
         <DocumentEditor name="identities" host={answer} act={words.act} confirm={words.apply}
                         target={{ path: "/v1/identities" }} again={again} />

@@ -5,10 +5,10 @@ import { useEffect, useState } from "preact/hooks";
 import { useAnswer } from "../../live/hooks";
 import { hashOf } from "../../model/paths";
 import type { Route } from "../../model/paths";
+import { Awaited } from "../../parts/Awaited";
 import { Change } from "../../parts/Change";
 import { useConsole } from "../../parts/context";
 import { Field } from "../../parts/fields";
-import { ProblemBox } from "../../parts/ProblemBox";
 import { Table } from "../../parts/Table";
 import type { ShownColumn } from "../../parts/Table";
 import { text } from "../../text/en";
@@ -50,8 +50,8 @@ function List<T extends { name?: string }>({ kind }: { kind: Kind<T> }) {
     <>
       <h2>{kind.words.title}</h2>
       <p class="quiet">{kind.words.about}</p>
-      {answer === null && problem === null && <p role="status">{text.settings.reading}</p>}
-      {problem && <ProblemBox problem={problem} again={again} />}
+      <Awaited answer={answer} problem={problem} again={again}
+               reading={text.settings.reading} />
       {answer && (
         <>
           <Table caption={kind.words.table.caption} items={answer} columns={kind.columns}
@@ -90,8 +90,8 @@ function One<T>({ kind, name, act }: { kind: Kind<T>; name: string; act: string 
     <>
       <p><a href={hashOf("settings", kind.section)}>{text.settings.back(kind.words.title)}</a></p>
       <h2>{name}</h2>
-      {answer === null && problem === null && <p role="status">{text.settings.reading}</p>}
-      {problem && <ProblemBox problem={problem} again={again} />}
+      <Awaited answer={answer} problem={problem} again={again}
+               reading={text.settings.reading} />
       {answer !== null && act === "remove" && (
         <Remove kind={kind} name={name} host={answer} again={again} />
       )}

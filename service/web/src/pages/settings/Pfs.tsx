@@ -6,6 +6,7 @@ import { memberOf, withMember } from "../../model/documents";
 import { hashOf } from "../../model/paths";
 import type { Route } from "../../model/paths";
 import { changesPfSpec } from "../../model/settings";
+import { Awaited } from "../../parts/Awaited";
 import { Change } from "../../parts/Change";
 import { useConsole } from "../../parts/context";
 import { Choice, Field } from "../../parts/fields";
@@ -68,8 +69,8 @@ function OnePf({ pci, act }: { pci: string; act: string | null }) {
       <p><a href={hashOf("settings", "pfs")}>{text.settings.back(words.title)}</a></p>
       <h2>{name} <span class="quiet">{pci}</span></h2>
       {pf !== undefined && <Facts pf={pf} />}
-      {answer === null && problem === null && <p role="status">{text.settings.reading}</p>}
-      {problem && <ProblemBox problem={problem} again={again} />}
+      <Awaited answer={answer} problem={problem} again={again}
+               reading={text.settings.reading} />
       {answer !== null && act === "forget" && <Forget pci={pci} name={name} etag={answer.etag} />}
       {answer !== null && act !== "forget" && (
         <>

@@ -3,8 +3,8 @@
 import { useAnswer } from "../../live/hooks";
 import { hashOf } from "../../model/paths";
 import type { Route } from "../../model/paths";
+import { Awaited } from "../../parts/Awaited";
 import { useConsole } from "../../parts/context";
-import { ProblemBox } from "../../parts/ProblemBox";
 import { Table } from "../../parts/Table";
 import type { ShownColumn } from "../../parts/Table";
 import { Ago, When } from "../../parts/When";
@@ -42,8 +42,8 @@ export function Tokens({ route }: { route: Route }) {
       {id !== undefined && <p><a href={here}>{text.settings.back(words.title)}</a></p>}
       <h2>{id === undefined ? words.title : words.one(id)}</h2>
       {id === undefined && <p class="quiet">{words.about}</p>}
-      {answer === null && problem === null && <p role="status">{text.settings.reading}</p>}
-      {problem && <ProblemBox problem={problem} again={again} />}
+      <Awaited answer={answer} problem={problem} again={again}
+               reading={text.settings.reading} />
       {answer !== null && id !== undefined && (
         <TokenPage key={id} id={id} token={answer.find(one => one.id === id)} act={act ?? null} />
       )}
