@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "api/http/uri.hpp"
 #include "api/types/addresses.hpp"
 #include "api/types/text.hpp"
 
@@ -15,14 +16,6 @@ namespace {
 constexpr std::size_t name_bytes_max = 253;
 constexpr std::string_view any_label = "*.";
 constexpr std::string_view https = "https://";
-
-std::string lower_case(std::string_view text) {
-    std::string lower(text);
-    std::ranges::transform(lower, lower.begin(), [](char one) {
-        return one >= 'A' && one <= 'Z' ? static_cast<char>(one - 'A' + 'a') : one;
-    });
-    return lower;
-}
 
 std::string_view header_of(http::Request const& request, char const* name) {
     auto const found = request.headers.find(name);
@@ -78,7 +71,7 @@ Result<void> refuse_form(http::Request const& request) {
     constexpr std::array<std::string_view, 3> of_forms{"application/x-www-form-urlencoded",
                                                        "multipart/form-data", "text/plain"};
     if (request.method == "GET" || !request.body.empty()) return {};
-    auto const type = lower_case(header_of(request, "content-type"));
+    auto const type = http::lower_case(std::string(header_of(request, "content-type")));
     auto const is_of = [&](std::string_view form) { return type.starts_with(form); };
     if (std::ranges::none_of(of_forms, is_of)) return {};
     return fail(Problem::forbidden,
@@ -90,7 +83,7 @@ Result<void> refuse_form(http::Request const& request) {
 
 std::optional<std::string> host_name(std::string_view text) {
     if (auto const address = IpAddress::parse(text)) return to_string(*address);
-    auto name = lower_case(text);
+    auto name = http::lower_case(std::string(text));
     auto const begin = name.starts_with(any_label) ? any_label.size() : 0;
     if (name.ends_with('.')) name.pop_back();
     bool const good = begin < name.size() && !name.ends_with('.') &&
