@@ -98,15 +98,27 @@ Result<void> check_clean(Records const& records, VfId const& vf, std::string con
         "PF's VFs anew: vfctl pf set PF --num-vfs 0, and then their number");
 }
 
+tl::unexpected<Error> in_xml(VfId const& vf, PciAddress const& pci, VmInfo const& vm) {
+    return refused(
+        Problem::vf_in_use,
+        fmt::format("VF {} ({}) is in the XML of VM {}", to_string(vf), to_string(pci), vm.name),
+        fmt::format("take it out of that VM first: virsh edit {}", vm.name));
+}
+
 Result<void> check_unnamed(VfId const& vf, PciAddress const& pci, HypervisorView const& vms,
                            std::string_view except) {
     for (auto const& [uuid, vm] : vms.vms)
-        if (uuid != except && names(vm, pci))
-            return refused(Problem::vf_in_use,
-                           fmt::format("VF {} ({}) is in the XML of VM {}", to_string(vf),
-                                       to_string(pci), vm.name),
-                           fmt::format("take it out of that VM first: virsh edit {}", vm.name));
+        if (uuid != except && names(vm, pci)) return in_xml(vf, pci, vm);
     return {};
+}
+
+// What vfmgr put in a VM's persistent XML alone, vfmgrd can take out, too: it knows whether the VF
+// is made anew for that VM.
+bool loses(VmInfo const& vm, PciAddress const& pci) {
+    return find_hostdev(vm.live, pci) ||
+           std::ranges::any_of(vm.config, [&](VmHostdev const& hostdev) {
+               return hostdev.pci == pci && !is_ours(hostdev);
+           });
 }
 
 // `pci`: where the step has the VF, which is in the XML of no VM but `vm_uuid`.
@@ -150,7 +162,8 @@ Result<void> check_removal(HostView const& host, SetNumVfs const& step) {
     auto const& vfs = host.kernel.pfs.at(step.pf).vfs;
     if (vfs.size() == step.count) return {};
     for (auto const& vf : vfs)
-        VFMGR_CHECK(check_unnamed({step.pf, vf.index}, vf.pci, host.hypervisor, {}));
+        for (auto const& [uuid, vm] : host.hypervisor.vms)
+            if (loses(vm, vf.pci)) return in_xml({step.pf, vf.index}, vf.pci, vm);
     return {};
 }
 

@@ -132,6 +132,22 @@ TEST(Admit, NoVfThatAnotherVmHas) {
     }
 }
 
+// Another program removes VFs from running VMs and makes fewer anew: to make as many as before,
+// vfmgrd has those removed that the VMs' persistent XML still names, by vfmgr's own doing.
+TEST(Admit, VfsAreMadeAnewThoughTheirVmsGetThemAtTheNextStart) {
+    auto host = asked_host();
+    add_vm(host, "b", false);
+    auto& vm = host.hypervisor.vms.at("b");
+    vm.config.back().alias = "ua-vfmgr-00000001";
+    EXPECT_EQ(refusal(SetNumVfs{asked_pf, 7}, host), "");
+    EXPECT_EQ(refusal(SetNumVfs{asked_pf, 0}, host), "");
+    vm.live = vm.config;
+    EXPECT_THAT(refusal(SetNumVfs{asked_pf, 7}, host), HasSubstr("in the XML of VM name-of-b"));
+    vm.live.clear();
+    vm.config.push_back({asked_pci, {}});
+    EXPECT_THAT(refusal(SetNumVfs{asked_pf, 7}, host), HasSubstr("in the XML of VM name-of-b"));
+}
+
 TEST(Admit, NoVfThatWasNotResetSinceAnotherVmHadIt) {
     Records records;
     records[asked_vf] = {{}, {}, "b", false};
