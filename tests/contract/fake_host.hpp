@@ -27,6 +27,8 @@ enum class Peers { right, wrong, silent, refused, hanging, broken };
 //  "firmware": [a card as GET /v1/host/firmware shows it, without pending, in_use and tries],
 //  "network": {"netdevs": {…}, "rdma": {…}, …},        // as in the store of views
 //  "gids": ["192.168.100.1"],                          // addresses of the process's RDMA device
+//  "verdict": a verification as the API shows it,      // what each run ends with, at once; its ids
+//                                                      // and times count nothing; no VM connects
 //  "step_milliseconds": 200}                           // duration of each kernel step
 // Every member may be absent.
 class FakeHost final {
@@ -45,12 +47,15 @@ class FakeHost final {
     // {"refuse_step": "reset_vf"}, or "read_firmware", until {"refuse_step": ""}
     // {"traffic": {"pf", "index", "counters"}}: what the VF's driver has counted so far
     // {"peers": "wrong"}, or another of Peers, until {"peers": "right"}
+    // {"verdict": …}: what runs end with from now on, if the document has a verdict
     [[nodiscard]] Result<void> happen(std::string_view line);
 
     [[nodiscard]] Kernel& kernel() { return timed_kernel_; }
     [[nodiscard]] Hypervisor& hypervisor() { return timed_hypervisor_; }
     [[nodiscard]] bool guestd_down() const { return guestd_down_; }
     void on_guestd_down(std::function<void()> end) { on_guestd_down_ = std::move(end); }
+    // What runs end with; absent: what their guests prove.
+    [[nodiscard]] std::optional<Verification> verdict();
     // The check of a VM's address before a session opens.
     [[nodiscard]] Result<void> check_peer();
 
@@ -92,6 +97,7 @@ class FakeHost final {
     std::chrono::milliseconds step_time_{0};
     std::string refused_step_;
     Peers peers_ = Peers::right;
+    std::optional<Verification> verdict_;
 };
 
 }  // namespace vfmgr::fakes

@@ -24,6 +24,7 @@
 #include "service/guest/serve.hpp"
 #include "service/run.hpp"
 #include "tests/contract/fake_host.hpp"
+#include "tests/contract/scripted_guests.hpp"
 #include "vfmgr/checks/host/sriov_owners.hpp"
 #include "vfmgr/machine/collect.hpp"
 #include "vfmgr/netlink/monitor.hpp"
@@ -171,7 +172,10 @@ int run_on_fakes(std::vector<std::string> const& words) {
     auto const guests = start_guestd(host, named["--guests"], config->limits,
                                      std::filesystem::path(paths.file).parent_path());
     if (!guests) return failed(guests.error());
-    auto const connect = connect_to(**guests, host);
+    ScriptedGuests scripted([] { return host.verdict().value_or(Verification{}); });
+    auto const connect = host.verdict()
+                             ? guestd::Link::Connect([&scripted] { return scripted.connect(); })
+                             : connect_to(**guests, host);
     host.on_guestd_down([&connect] { static_cast<void>(connect().has_value()); });
     std::thread([] { let_happen(host, bell); }).detach();
     HostSeams const seams{host.kernel(), host.hypervisor(), connect,
