@@ -44,7 +44,8 @@ function App({ tellSignedOut, onSignedOut }: {
     if (window.cockpit !== undefined) return enter(itself);
     const session = kept();
     if (session !== null) return enter(session);
-    askOtherTabs().then(found => found === null ? leave(false) : enter(found), () => leave(false));
+    askOtherTabs(late => { if (kept() === null) enter(late); })
+      .then(found => found === null ? leave(false) : enter(found), () => leave(false));
   }, []);
   if (stage.is === "asking") return <main><p role="status">{text.signIn.asking}</p></main>;
   if (stage.is === "signed out") return <SignIn isOver={stage.isOver} onSignedIn={enter} />;

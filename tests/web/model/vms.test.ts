@@ -29,6 +29,13 @@ test("a VM has the worst verdict and the oldest proof of what it holds", () => {
   assert.equal(row.verifiedAt, "2026-01-30T12:00:00.000Z");
 });
 
+test("what a VM holds is in the order of its VFs", () => {
+  const at = (pf: string, index: number) => ({ ...held(`${pf}${index}`, "u1", null),
+    vf: { pf, index } });
+  const [row] = vmRows([vm({ uuid: "u1", name: "vm1" })], [at("b", 10), at("b", 9), at("a", 11)]);
+  assert.deepEqual(row?.attachments.map(({ id }) => id), ["a11", "b9", "b10"]);
+});
+
 test("a holder that libvirt does not run is a row of its own", () => {
   const rows = vmRows([vm({ uuid: "u1", name: "vm1" })],
     [held("00000001", "", "pass"), held("00000002", "", null)]);

@@ -27,8 +27,13 @@ export function vmRows(vms: readonly VmInfo[], attachments: readonly Attachment[
   return [...vms.map(vm => row(vm.name, vm.uuid, vm.state, held.get(vm.uuid) ?? [])), ...external];
 }
 
+function byVf({ vf: one }: Attachment, { vf: other }: Attachment): number {
+  return one.pf === other.pf ? one.index - other.index : one.pf < other.pf ? -1 : 1;
+}
+
 function row(name: string, uuid: string | null, state: VmRow["state"],
-             attachments: readonly Attachment[]): VmRow {
+             held: readonly Attachment[]): VmRow {
+  const attachments = [...held].sort(byVf);
   const runs = attachments.flatMap(one => one.verification ?? []);
   const ends = runs.flatMap(run => run.finished_at ?? []).sort();
   return {

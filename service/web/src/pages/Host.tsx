@@ -32,8 +32,8 @@ export function Host() {
       {complete && (
         <>
           <Legend />
-          <Described at={at} />
           <Sized at={at} />
+          <Described at={at} />
           <Differences />
           <VfTable />
         </>

@@ -54,18 +54,28 @@ export function answerOtherTabs(onSignedOut: () => void): () => void {
   return () => channel.postMessage("signed out");
 }
 
-export async function askOtherTabs(): Promise<Session | null> {
+// Null: no tab has answered so far. One that is busy, as when it draws a large host, may answer
+// `late`.
+export async function askOtherTabs(late: (session: Session) => void): Promise<Session | null> {
   const { held = [] } = await navigator.locks?.query() ?? {};
   if (!held.some(lock => lock.name === TAB_LOCK)) return null;
   const channel = new BroadcastChannel(CHANNEL);
-  const answered = new Promise<Session | null>(resolve => {
-    channel.onmessage = ({ data }: MessageEvent<{ session?: Session }>) => {
-      if (data.session !== undefined) resolve(data.session);
+  return new Promise(resolve => {
+    const timer = setTimeout(() => {
+      answered = late;
+      resolve(null);
+    }, ANSWER_MS_MAX);
+    let answered = (session: Session): void => {
+      clearTimeout(timer);
+      resolve(session);
     };
-    setTimeout(() => resolve(null), ANSWER_MS_MAX);
+    channel.onmessage = ({ data }: MessageEvent<{ session?: Session }>) => {
+      if (data.session === undefined) return;
+      channel.close();
+      answered(data.session);
+    };
+    channel.postMessage("who");
   });
-  channel.postMessage("who");
-  return answered.finally(() => channel.close());
 }
 
 export type SignedIn = { session: Session } | { problem: Problem };

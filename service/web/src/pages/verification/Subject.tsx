@@ -135,7 +135,8 @@ function Act({ attachment, here, route, onEnd }: {
   return (
     <>
       {route.query.get("act") === "verify"
-        ? <VerifyNow attachment={attachment} here={here} route={route} onEnd={onEnd}
+        ? <VerifyNow key={[...route.query].join()} attachment={attachment} here={here}
+                     route={route} onEnd={onEnd}
                      onBegun={(operation: Operation) => setBegun(operation.id)} />
         : <p><a class="button" href={`${here}?act=verify`}>{words.now.begin}</a></p>}
       <UnderWay attachment={attachment} except={begun} onEnd={onEnd} />

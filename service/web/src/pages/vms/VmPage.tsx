@@ -39,7 +39,9 @@ export function VmPage({ name, vm, route }: VmPageProps) {
           </a>
         )}
       </div>
-      {act === "attach" && vm?.uuid != null && <Attach vm={vm} route={route} onBegun={onBegun} />}
+      {act === "attach" && vm?.uuid != null && (
+        <Attach key={[...route.query].join()} vm={vm} route={route} onBegun={onBegun} />
+      )}
       {act === "detach" && (
         <Detach name={name} ids={route.query.get("ids")?.split(",") ?? []} onBegun={onBegun} />
       )}
