@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// node build.mjs [--check | --test]: checks the types and makes build/web/bundle from src and
-// api/openapi.yaml; checks the types only, those of the tests too; or runs the tests of src/model:
-// node build.mjs --test [REPORTER [WORDS]]. npm ci --ignore-scripts comes first: bundle.cmake.
+// node build.mjs: checks the types and makes build/web/bundle from src and api/openapi.yaml.
+// node build.mjs --check: checks the types only, those of the tests of src/model too.
+// node build.mjs --test model|browser [REPORTER [WORDS]] [--update-pictures]: runs the tests of
+// tests/web/model, or those of tests/web/browser, which need the bundle and the packages of
+// tests/web/package.json in build/web-tools. npm ci --ignore-scripts comes first: bundle.cmake.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import * as fs from "node:fs";
@@ -14,7 +16,7 @@ const FIRST_LOAD_KIB_MAX = 120;
 const here = path.dirname(fileURLToPath(import.meta.url));
 const root = path.resolve(here, "../..");
 const out = path.join(root, "build/web");
-const tests = path.join(root, "tests/web/model");
+const browserTools = path.join(root, "build/web-tools/node_modules");
 
 function run(...command) {
   const done = spawnSync(process.execPath, command, { cwd: here, stdio: "inherit" });
@@ -115,9 +117,11 @@ async function bundle() {
   write(path.join(out, "licences"), { "LICENCES.txt": licences() });
 }
 
-async function test() {
+async function test(kind, reporter, words, update) {
+  if (kind === "browser") run(tool("typescript/bin/tsc"), "--project", "tsconfig.browser.json");
   const { build } = await esbuild();
-  const folder = path.join(out, "tests");
+  const tests = path.join(root, "tests/web", kind);
+  const folder = path.join(out, "tests", kind);
   fs.rmSync(folder, { recursive: true, force: true });
   const entries = fs.readdirSync(tests).filter(name => name.endsWith(".test.ts"));
   await build({
@@ -126,21 +130,28 @@ async function test() {
     bundle: true,
     platform: "node",
     target: "node18",
-    format: "esm",
-    outExtension: { ".js": ".mjs" },
+    // The format in which node looks for packages in NODE_PATH.
+    format: "cjs",
+    external: ["playwright-core", "axe-core"],
+    outExtension: { ".js": ".cjs" },
     outdir: folder,
     sourcemap: "inline",
   });
-  const [reporter, words] = process.argv.slice(3);
+  process.env.NODE_PATH = browserTools;
+  process.env.VFMGR_ROOT = root;
+  if (update) process.env.VFMGR_UPDATE_PICTURES = "1";
   run("--enable-source-maps", "--test",
     ...reporter === undefined ? [] : [`--test-reporter=${reporter}`],
     ...words === undefined ? [] : [`--test-name-pattern=${words}`],
-    ...entries.map(name => path.join(folder, name.replace(/\.ts$/, ".mjs"))));
+    ...entries.map(name => path.join(folder, name.replace(/\.ts$/, ".cjs"))));
 }
 
-const [option] = process.argv.slice(2);
+const UPDATE = "--update-pictures"; // writes tests/web/pictures
+const [option, ...given] = process.argv.slice(2);
+const words = given.filter(word => word !== UPDATE);
 if (option === "--check") {
   check();
   run(tool("typescript/bin/tsc"), "--project", "tsconfig.test.json");
-} else if (option === "--test") await test();
-else await bundle();
+} else if (option === "--test") {
+  await test(words[0], words[1], words[2], given.includes(UPDATE));
+} else await bundle();

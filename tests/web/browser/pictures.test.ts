@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What pages look like to those who hear them, and where the host's picture has its parts, against
+// the files in ../pictures. Not pixels: Chromium changes by the week. npm run pictures writes the
+// files anew, for a person to look at the difference.
+import assert from "node:assert/strict";
+import * as fs from "node:fs";
+import * as path from "node:path";
+import { after, before, test } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { launched, Person } from "./chromium";
+import { root } from "./daemon";
+import type { Daemon } from "./daemon";
+import { inEveryState, PFS } from "./scenes";
+
+const KIB = 1024;
+const PICTURES_KIB_MAX = 300; // all of them, with those that the lab takes for the README
+const folder = path.join(root, "tests/web/pictures");
+const isToWrite = process.env["VFMGR_UPDATE_PICTURES"] === "1";
+
+let browser: Browser;
+let daemon: Daemon;
+before(async () => {
+  [browser, daemon] = await Promise.all([launched(), inEveryState()]);
+});
+after(async () => {
+  await browser.close();
+  await daemon.end();
+});
+
+// Without what differs from run to run: times and ages; ids, MACs that were drawn by lot.
+function lasting(tree: string): string {
+  return tree
+    .replaceAll(/\d+ (second|minute|hour)s? ago|just now/g, "AGE")
+    .replaceAll(/\d{1,2} \w{3,4} \d{4},? \d{2}:\d{2}:\d{2}|\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, "TIME")
+    .replaceAll(/(?<![\d:])\d{2}:\d{2}:\d{2}(\.\d+)?/g, "TIME")
+    .replaceAll(/\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{8,32}\b|\b\d{8}\b/g, "ID")
+    .replaceAll("\"ID\"", "ID")
+    .replaceAll(/([0-9a-f]{2}:){5}[0-9a-f]{2}/g, "MAC")
+    .replaceAll(/[\d.,]+ (µs|ms|s)\b/g, "DURATION");
+}
+
+function compare(name: string, found: string): void {
+  const file = path.join(folder, `${name}.txt`);
+  if (isToWrite) {
+    fs.mkdirSync(folder, { recursive: true });
+    fs.writeFileSync(file, `${found}\n`);
+  }
+  assert.equal(`${found}\n`, fs.readFileSync(file, "utf8"),
+    `${file}; npm run pictures, in service/web, writes it anew`);
+}
+
+const pages: readonly (readonly [string, string, (page: Page) => Promise<unknown>])[] = [
+  ["host", "#/", page => page.locator("a.cell.proved").waitFor()],
+  ["vms", "#/vms", page => page.getByText("vm3").first().waitFor()],
+  ["vm", "#/vms/vm1", page => page.getByText("attached and proved").waitFor()],
+  ["verification", `#/verification/${PFS[0]}/0`,
+    page => page.getByRole("link", { name: "Verify now …" }).waitFor()],
+  ["settings-pf", `#/settings/pfs/${PFS[0]}`, page => page.getByText("Number of VFs").waitFor()],
+];
+for (const [name, place, isThere] of pages) {
+  test(`pictures: the accessibility tree of ${name}`, async () => {
+    const person = await Person.with(browser, daemon);
+    const page = await person.signedIn(place);
+    await isThere(page);
+    compare(name, lasting(await page.locator("main").ariaSnapshot()));
+    await person.leave();
+  });
+}
+
+test("pictures: the boxes of the host's picture", async () => {
+  const person = await Person.with(browser, daemon);
+  const page = await person.signedIn();
+  await page.locator("a.cell.proved").waitFor();
+  // Texts are as wide as their font; the picture decides where they begin.
+  const boxes = await page.evaluate(() => {
+    const picture = document.querySelector<SVGSVGElement>("svg.picture")!;
+    return [...picture.querySelectorAll<SVGGraphicsElement>("rect, path, text")].map(one => {
+      const { x, y, width, height } = one.getBBox();
+      const place = one instanceof SVGTextElement
+        ? [one.getAttribute("x"), one.getAttribute("y")] : [x, y, width, height].map(Math.round);
+      return `${one.tagName} ${one.parentElement!.getAttribute("class") ?? ""} ${place.join(" ")}`;
+    });
+  });
+  compare("host-boxes", boxes.join("\n"));
+  await person.leave();
+});
+
+test("pictures: they are small enough to be kept with the sources", () => {
+  const all = [folder, path.join(root, "service/web/pictures")].filter(one => fs.existsSync(one))
+    .flatMap(one => fs.readdirSync(one).map(name => fs.statSync(path.join(one, name)).size));
+  assert.ok(all.length > 0);
+  const kib = all.reduce((sum, size) => sum + size, 0) / KIB;
+  assert.ok(kib <= PICTURES_KIB_MAX, `${kib.toFixed(1)} KiB of ${PICTURES_KIB_MAX} KiB`);
+});
