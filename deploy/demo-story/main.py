@@ -13,6 +13,7 @@ REPO = HERE.parent.parent
 sys.path[:0] = [str(HERE), str(REPO / "tests/lab")]
 
 from report import NotObserved, Report  # noqa: E402
+from story import VM as DEMO_VM  # noqa: E402
 from story import Story  # noqa: E402
 
 from vflab import panic  # noqa: E402
@@ -32,7 +33,8 @@ def options():
     parser = argparse.ArgumentParser(
         prog="deploy/demo", description="Runs the whole system in an emulated host.")
     parser.add_argument("--keep", action="store_true",
-                        help=f"leave the host up, with the API on https://127.0.0.1:{API_PORT}")
+                        help="leave the host up, with its console and API on "
+                             f"https://127.0.0.1:{API_PORT}")
     parser.add_argument("--suite", choices=("bookworm", "trixie"),
                         help="Debian release of the emulated host (default: this machine's)")
     return parser.parse_args()
@@ -63,7 +65,7 @@ def tell(machine, suite, keep, report):
     host = boot(machine, suite, keep, report)
     story = Story(host, Observe(host), lambda name: VM(host, name), report,
                   machine.settings["api_port"])
-    story.tell()
+    story.tell(keep)
     return story
 
 
@@ -74,19 +76,24 @@ def leave_up(machine, story):
     token.touch(mode=0o600)
     token.write_text(story.api.token)
     lab = f"tests/lab/lab --name {machine.name}"
-    url = f"https://127.0.0.1:{machine.settings['api_port']}"
+    port = machine.settings["api_port"]
+    url = f"https://127.0.0.1:{port}"
     attach = (f"attach demo-vm --pf {story.pci} --network demo --mac 52:54:00:de:00:02 --trust on "
               "--verify")
     print(f"""
-The emulated host stays up. Its API: {url}
-  certificate (SHA-256): {story.api.fingerprint}
+The emulated host stays up. Its console shows VM {DEMO_VM} with a proved VF:
+  {url}/#/vms/{DEMO_VM}
+  Sign in with the token in {shlex.quote(str(token))}
+  The browser warns of the certificate, which the host made itself. Its SHA-256:
+  {story.api.fingerprint}
+  From another machine, first: ssh -L {port}:127.0.0.1:{port} root@THIS_MACHINE
 
 In the emulated host:
   {lab} exec vfctl pf list
   {lab} exec vfctl {attach}
   {lab} exec virsh list
 
-From this machine:
+The API, from this machine:
   curl --cacert {shlex.quote(str(certificate))} \\
        -H "Authorization: Bearer $(cat {shlex.quote(str(token))})" {url}/v1/pfs
 

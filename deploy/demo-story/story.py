@@ -29,12 +29,15 @@ class Story:
         self.attachment = None
         self.untouched = None  # the VF as iproute2 showed it before it was attached
 
-    def tell(self):
+    def tell(self, keep):
+        """With `keep`, the VM has a proved VF at the end, so that whoever comes sees one."""
         self.reach_the_api()
         self.create_vfs()
         self.start_a_vm()
         self.attach_and_prove()
         self.detach()
+        if keep:
+            self.attach_again()
 
     # --- the chapters ---
 
@@ -79,8 +82,7 @@ class Story:
         """One request configures, attaches and proves; each is recorded once it is observed."""
         packets_before = self.rdma_packets()
         free = {index: self.observe.ip_link_vf(self.pf, index) for index in range(VF_COUNT)}
-        wanted = {"vm": VM, "pf": self.pci, "network": NETWORK["name"], "address": VM_ADDRESS,
-                  "settings": {"mac": MAC, "trust": True}, "verify": "required"}
+        wanted = self.wanted()
         began = time.monotonic()
         chapters = [(self.see_configured, "vf_configured", "The VF has its MAC, VLAN and trust"),
                     (self.see_attached, "vf_attached", f"The VF is attached to VM {VM}")]
@@ -99,6 +101,10 @@ class Story:
         expect(not chapters, f"never observed: {chapters[0][1] if chapters else ''}")
         self.untouched = free[self.index()]
         self.see_proof(packets_before, began)
+
+    def wanted(self):
+        return {"vm": VM, "pf": self.pci, "network": NETWORK["name"], "address": VM_ADDRESS,
+                "settings": {"mac": MAC, "trust": True}, "verify": "required"}
 
     def see_configured(self):
         for index in range(VF_COUNT):
@@ -185,6 +191,18 @@ class Story:
             observed.update(live_xml="no hostdev", persistent_xml="no hostdev",
                             vfio_group_held_by="nobody", ip_link=ip_link(shown),
                             netdevs_in_vm=netdevs)
+
+    def attach_again(self):
+        with self.report.step("attached_again", f"{VM} has a VF again, and has proved it") \
+                as observed:
+            self.follow("POST", "/v1/attachments", self.wanted())
+            self.attachment, = self.api.get(f"/v1/attachments?vm={VM}")["items"]
+            proof = self.attachment["verification"]
+            expect(proof["verdict"] == "pass", f"the verdict is {proof['verdict']}")
+            holders = self.observe.vfio_holders(self.attachment["vf_pci"])
+            expect(holders, f"nobody holds the VFIO group of {self.attachment['vf_pci']}")
+            observed.update(verdict=proof["verdict"],
+                            vfio_group_held_by=f"{holders[0][1]} (pid {holders[0][0]})")
 
     # --- shared by the chapters ---
 
