@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A person at a web page of an emulated host: Debian's Chromium on this machine, driven by a
+program of tests/web/lab, which takes steps and says what it sees."""
+
+import json
+import os
+import shutil
+import subprocess
+
+from vflab.apt import install_here
+from vflab.paths import REPO, LabError
+from vflab.shell import call, die_with_parent
+
+TESTS, TOOLS = REPO / "tests/web", REPO / "build/web-tools"
+PACKAGES = ["chromium", "fonts-dejavu-core"]
+
+
+class Person:
+    """`program`: of tests/web/lab; `folder`: for its pictures."""
+
+    def __init__(self, program, url, folder):
+        here = shutil.which("node") and shutil.which("npm")
+        install_here(PACKAGES if here else [*PACKAGES, "nodejs", "npm"])
+        call([str(REPO / "tests/npm-packages"), str(TESTS), str(TOOLS)])
+        self.process = subprocess.Popen(
+            ["node", str(TESTS / "lab" / program), url, str(folder)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent(),
+            env={**os.environ, "NODE_PATH": str(TOOLS / "node_modules")})
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.kill()
+        self.process.wait()
+
+    def does(self, step, **what):
+        """Returns what the person saw; LabError if the page did not come to it."""
+        self.process.stdin.write(json.dumps({"step": step, **what}) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        answer = json.loads(line) if line else {"failed": "the browser ended"}
+        if "failed" in answer:
+            raise LabError(f"{step}: {answer['failed']}")
+        return answer["done"]
