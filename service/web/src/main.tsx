@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts the console: who is signed in, over which transport, and the pages.
+// Starts the console: in Cockpit, or for somebody who signs in to vfmgrd.
 import { render } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { follow } from "./live/stream";
-import { Store } from "./live/store";
-import { ConsoleContext } from "./parts/context";
-import type { Console } from "./parts/context";
 import { forgetDrafts } from "./parts/drafts";
-import { Frame } from "./parts/Frame";
+import { InCockpit } from "./parts/InCockpit";
+import { SignedIn } from "./parts/SignedIn";
 import { SignIn } from "./parts/SignIn";
 import { chosenTheme, showTheme } from "./parts/theme";
 import { text } from "./text/en";
-import { apiOver } from "./transport/api";
-import { cockpitTransport } from "./transport/cockpit";
 import { fetchTransport } from "./transport/fetch";
-import { answerOtherTabs, askOtherTabs, forget, itself, keep, kept } from "./transport/session";
+import { answerOtherTabs, askOtherTabs, forget, keep, kept } from "./transport/session";
 import type { Session } from "./transport/session";
 import "./style.css";
 
@@ -41,7 +36,6 @@ function App({ tellSignedOut, onSignedOut }: {
   };
   useEffect(() => {
     onSignedOut(signedOut);
-    if (window.cockpit !== undefined) return enter(itself);
     const session = kept();
     if (session !== null) return enter(session);
     askOtherTabs(late => { if (kept() === null) enter(late); })
@@ -49,39 +43,33 @@ function App({ tellSignedOut, onSignedOut }: {
   }, []);
   if (stage.is === "asking") return <main><p role="status">{text.signIn.asking}</p></main>;
   if (stage.is === "signed out") return <SignIn isOver={stage.isOver} onSignedIn={enter} />;
-  return <SignedIn session={stage.session} onOver={() => leave(true)} onSignedOut={() => {
+  return <OverFetch session={stage.session} onOver={() => leave(true)} onSignedOut={() => {
     tellSignedOut();
     signedOut();
   }} />;
 }
 
-function SignedIn({ session, onOver, onSignedOut }: {
+function OverFetch({ session, onOver, onSignedOut }: {
   session: Session; onOver: () => void; onSignedOut: () => void;
 }) {
-  const { transport, here } = useMemo(() => {
-    const transport = window.cockpit === undefined ? fetchTransport(() => session.token)
-      : cockpitTransport(window.cockpit);
-    const api = apiOver(transport, onOver);
-    const signOut = (): void => {
-      // Whether or not the daemon hears of it, this browser forgets the session.
-      const end = (): void => onSignedOut();
-      transport.request("DELETE", "/v1/sessions/current").then(end, end);
-    };
-    const console: Console = { api, store: new Store(api), session, signOut };
-    return { transport, here: console };
-  }, [session]);
-  useEffect(() => follow(transport, session.who, {
-    onFrame: frame => here.store.onFrame(frame),
-    onLiveness: liveness => here.store.onLiveness(liveness),
-    onRefused: status => { if (status === 401) onOver(); },
-  }), [here]);
-  return <ConsoleContext.Provider value={here}><Frame /></ConsoleContext.Provider>;
+  const transport = useMemo(() => fetchTransport(() => session.token), [session]);
+  const signOut = (): void => {
+    // Whether or not the daemon hears of it, this browser forgets the session.
+    const end = (): void => onSignedOut();
+    transport.request("DELETE", "/v1/sessions/current").then(end, end);
+  };
+  return <SignedIn transport={transport} session={session} acting={null} onOver={onOver}
+                   signOut={signOut} />;
 }
 
 showTheme(chosenTheme());
-const signedOut = { listener: () => undefined as void };
-const tellSignedOut = answerOtherTabs(() => signedOut.listener());
-render(
-  <App tellSignedOut={tellSignedOut}
-       onSignedOut={listener => { signedOut.listener = listener; }} />,
-  document.getElementById("app")!);
+const page = document.getElementById("app")!;
+if (window.cockpit !== undefined) {
+  render(<InCockpit cockpit={window.cockpit} />, page);
+} else {
+  const signedOut = { listener: () => undefined as void };
+  const tellSignedOut = answerOtherTabs(() => signedOut.listener());
+  render(
+    <App tellSignedOut={tellSignedOut}
+         onSignedOut={listener => { signedOut.listener = listener; }} />, page);
+}

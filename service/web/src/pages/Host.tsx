@@ -7,6 +7,7 @@ import type { Store } from "../live/store";
 import { CELL_STATES, cellState, countStates, vfKey } from "../model/cells";
 import { markAt } from "../model/marks";
 import { pictureOf } from "../model/picture";
+import { distinct } from "../model/problems";
 import { treeOf } from "../model/tree";
 import { useConsole } from "../parts/context";
 import { ProblemBox } from "../parts/ProblemBox";
@@ -27,7 +28,9 @@ export function Host() {
   return (
     <>
       <h1>{text.pages.host}</h1>
-      {[...problems].map(([name, problem]) => <ProblemBox key={name} problem={problem} />)}
+      {distinct([...problems.values()]).map(problem => (
+        <ProblemBox key={`${problem.code} ${problem.detail}`} problem={problem} />
+      ))}
       {!complete && <p role="status">{text.frame.reading}</p>}
       {complete && (
         <>

@@ -82,7 +82,13 @@ function ThemeChoice() {
 }
 
 function Who() {
-  const { session, signOut } = useConsole();
+  const { session, acting, signOut } = useConsole();
+  if (acting?.elevated) return (
+    <>
+      <span class="who">{text.cockpit.elevated(acting.name)}</span>
+      <button type="button" onClick={acting.giveUp}>{text.cockpit.giveUp(acting.name)}</button>
+    </>
+  );
   if (session.token === null) return null;
   return (
     <>

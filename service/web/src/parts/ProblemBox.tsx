@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { text } from "../text/en";
 import type { Problem } from "../transport/types";
+import { Elevate } from "./Elevate";
 
 export function ProblemBox({ problem, again }: { problem: Problem; again?: () => void }) {
   return (
@@ -15,6 +16,7 @@ export function ProblemBox({ problem, again }: { problem: Problem; again?: () =>
       ))}
       {problem.remedy && <p><b>{text.problem.remedy}</b> {problem.remedy}</p>}
       {problem.request_id && <p class="quiet">{text.problem.request(problem.request_id)}</p>}
+      {problem.code === "forbidden" && <Elevate />}
       {again && <button type="button" onClick={again}>{text.problem.again}</button>}
     </section>
   );

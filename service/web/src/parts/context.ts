@@ -5,11 +5,21 @@ import { useContext } from "preact/hooks";
 import type { Store } from "../live/store";
 import type { Api } from "../transport/api";
 import type { Session } from "../transport/session";
+import type { Problem } from "../transport/types";
+
+// In Cockpit: who acts, and whether as root.
+export interface Acting {
+  name: string;
+  elevated: boolean;
+  elevate(): Promise<Problem | null>; // why Cockpit does not
+  giveUp(): void;
+}
 
 export interface Console {
   api: Api;
   store: Store;
   session: Session;
+  acting: Acting | null; // null: there is nothing to elevate
   signOut(): void;
 }
 

@@ -7,6 +7,7 @@ import type { Headline } from "../model/figures";
 import type {
   Attachment, Certificate, Operation, PfRow, Verdict, Vf, VmInfo,
 } from "../transport/types";
+import { cockpit } from "./cockpit";
 import { events } from "./events";
 import { bandwidth, number, plural } from "./numbers";
 import { readiness } from "./readiness";
@@ -202,6 +203,7 @@ export const text = {
       ],
     },
   },
+  cockpit,
   verification,
   events,
   readiness,

@@ -127,7 +127,8 @@ function randomKey(): string {
 function unreachable(error: unknown): never {
   if (error instanceof StreamRefused) throw new Refused(problemOf(error.answer));
   if (!(error instanceof Unreachable)) throw error;
-  throw new Refused(ownProblem(text.problem.unreachable, text.problem.unreachableRemedy));
+  throw new Refused(error.problem
+    ?? ownProblem(text.problem.unreachable, text.problem.unreachableRemedy));
 }
 
 function ownProblem(detail: string, remedy: string): Problem {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the console reaches the daemon. Two implementations: fetch.ts where vfmgrd serves the page,
 // cockpit.ts where Cockpit does.
+import type { Problem } from "./types";
+
 export interface Answer {
   status: number;
   headers: ReadonlyMap<string, string>; // names in lower case
@@ -23,6 +25,10 @@ export interface Transport {
 
 export class Unreachable extends Error {
   override name = "Unreachable";
+  // What a transport knows of the reason.
+  constructor(message: string, readonly problem: Problem | null = null) {
+    super(message);
+  }
 }
 
 export class StreamRefused extends Error {
