@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// node build.mjs: checks the types and makes build/web/bundle from src and api/openapi.yaml.
+// node build.mjs: checks the types and makes build/web/bundle, and the same for Cockpit in
+// build/web/cockpit, from src and api/openapi.yaml.
 // node build.mjs --check: checks the types only, those of the tests of src/model too.
 // node build.mjs --test model|browser [REPORTER [WORDS]] [--update-pictures]: runs the tests of
 // tests/web/model, or those of tests/web/browser, which need the bundle and the packages of
@@ -10,6 +11,7 @@ import * as fs from "node:fs";
 import * as path from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
+import { pageOfCockpit } from "./src/cockpit/page.mjs";
 
 const KIB = 1024;
 const FIRST_LOAD_KIB_MAX = 120;
@@ -114,6 +116,7 @@ async function bundle() {
   budget(files);
   fs.rmSync(path.join(out, "bundle.key"), { force: true }); // of what bundle.cmake made before
   write(path.join(out, "bundle"), files);
+  write(path.join(out, "cockpit"), pageOfCockpit(files));
   write(path.join(out, "licences"), { "LICENCES.txt": licences() });
 }
 

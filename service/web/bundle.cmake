@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -P service/web/bundle.cmake: builds the console into build/web/bundle, unless what is there
-# was made from these sources. The console is the same for every Debian and every architecture, so a
-# tree without Node.js may be given build/web of another machine.
+# cmake -P service/web/bundle.cmake: builds the console into build/web/bundle, and for Cockpit into
+# build/web/cockpit, unless what is there was made from these sources. The console is the same for
+# every Debian and every architecture, so a tree without Node.js may be given build/web of another
+# machine.
 cmake_minimum_required(VERSION 3.25)
 get_filename_component(root ${CMAKE_CURRENT_LIST_DIR}/../.. ABSOLUTE)
 set(out ${root}/build/web)
@@ -46,7 +47,7 @@ list(APPEND sources ${packages} service/web/.npmrc service/web/build.mjs service
 list(SORT sources)
 hash_of(key ${sources})
 written_as(${out}/bundle.key ${key} is_built)
-if(is_built AND EXISTS ${out}/bundle/index.html)
+if(is_built AND EXISTS ${out}/bundle/index.html AND EXISTS ${out}/cockpit/index.html)
   return()
 endif()
 

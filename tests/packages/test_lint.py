@@ -39,7 +39,7 @@ def judge(tool, output, packages, excepted):
 
 def test_lintian_finds_no_error():
     packages = [*FOLDER.glob("*.deb"), *FOLDER.glob("portable/*.deb")]
-    assert len(packages) == 7
+    assert len(packages) == 9
     output = lintian(*packages)
     assert not re.search("(?:unused|mismatched)-override", output)
     judge("lintian", output, packages, len(found("O", output)))
@@ -47,7 +47,7 @@ def test_lintian_finds_no_error():
 
 def test_rpmlint_finds_no_error():
     packages = [*FOLDER.glob("*.rpm"), *FOLDER.glob("portable/*.rpm")]
-    assert len(packages) == 4
+    assert len(packages) == 5
     output = rpmlint(*packages)
     judged = re.search(r"(\d+) packages and 0 specfiles checked", output)
     assert judged and int(judged[1]) == len(packages), output

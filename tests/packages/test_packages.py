@@ -2,12 +2,16 @@
 """The packages in VFMGR_PACKAGES: vf-guest's install and start everywhere, vfmgrd's has the
 documents of its interfaces."""
 
+import gzip
+import json
 import re
+from pathlib import Path
 
 import pytest
 from made import FOLDER, files_below, only, run, unpacked
 from portable import obstacles
 
+CONSOLE = Path(__file__).resolve().parents[2] / "service/routes/console.cpp"
 FILES = {"bin/vf-guest", "lib/systemd/system/vf-guest.service",
          "lib/systemd/system/vf-guest-peermem.service", "share/man/man1/vf-guest.1",
          "share/bash-completion/completions/vf-guest", "share/doc/vfmgr-guest/README.md"}
@@ -63,6 +67,46 @@ def test_the_console_is_whole(pattern, tmp_path):
     named = set(re.findall(r'(?:src|href)="([^"]+)"', page))
     assert len(named) == 3 and names == named | {"index.html"}
     assert (tmp_path / "usr/share/doc/vfmgr-web/LICENCES.txt").is_file()
+
+
+@pytest.mark.parametrize("pattern", ["vfmgr-cockpit_*_all.deb",
+                                     "portable/vfmgr-cockpit-*.noarch.rpm"])
+def test_cockpits_page_is_the_same_console_after_cockpits_script(pattern, tmp_path):
+    for name, package in (("cockpit", pattern), ("web", "vfmgr-web_*_all.deb")):
+        (tmp_path / name).mkdir()
+        unpacked(only(package), tmp_path / name)
+    page = tmp_path / "cockpit/usr/share/cockpit/vfmgr"
+    console = tmp_path / "web/usr/share/vfmgr/web"
+    index = (page / "index.html").read_text()
+    own = (console / "index.html").read_text()
+    script = '<script src="../base1/cockpit.js"></script>\n'
+    assert index.replace(script, "") == own and index.index(script) < index.index('src="app-')
+    names = files_below(console) - {"index.html"}
+    found = {name.removesuffix(".gz") for name in files_below(page)}
+    assert found == names | {"index.html", "manifest.json"}
+    for name in names:
+        packed = page / f"{name}.gz"
+        content = gzip.decompress(packed.read_bytes()) if packed.exists() \
+            else (page / name).read_bytes()
+        assert content == (console / name).read_bytes(), name
+    assert (tmp_path / "cockpit/usr/share/doc/vfmgr-cockpit/LICENCES.txt").is_file()
+
+
+def test_cockpits_page_keeps_the_consoles_content_policy(tmp_path):
+    run("dpkg-deb", "-x", only("vfmgr-cockpit_*.deb"), tmp_path)
+    manifest = json.loads((tmp_path / "usr/share/cockpit/vfmgr/manifest.json").read_text())
+    policy = dict(directive.split(" ", 1) for directive in
+                  manifest["content-security-policy"].split("; "))
+    said = re.search(r"content_policy =\s+(.*?);\n", CONSOLE.read_text(), re.S)[1]
+    own = dict(directive.split(" ", 1) for directive in
+               "".join(re.findall(r'"([^"]*)"', said)).split("; "))
+    # Cockpit frames its pages, and says itself what they may connect to.
+    own["frame-ancestors"] = "'self'"
+    del own["connect-src"]
+    assert policy == {**own, "font-src": "'none'"}
+    condition, = manifest["conditions"]
+    run("dpkg-deb", "-x", only("vfmgr_*.deb"), tmp_path)
+    assert (tmp_path / condition["path-exists"].lstrip("/")).is_file()
 
 
 def test_the_broker_links_what_it_needs_as_root_and_no_more(tmp_path):

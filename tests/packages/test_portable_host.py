@@ -9,7 +9,7 @@ from made import files_below, only, run, unpacked
 from portable import HOST_LIBRARIES, MIB, obstacles
 
 FORMATS = ["deb", "rpm", "tar.gz"]
-HOSTS = ["vfmgr", "vfmgr-cli", "vfmgr-web"]
+HOSTS = ["vfmgr", "vfmgr-cli", "vfmgr-web", "vfmgr-cockpit"]
 # And their size in MiB, at most.
 PROGRAMS = {"usr/bin/vfctl": 7, "usr/libexec/vfmgr/vfmgrd": 11, "usr/libexec/vfmgr/vfmgr-broker": 5,
             "usr/libexec/vfmgr/vfmgr-guestd": 7, "usr/libexec/vfmgr/vfmgrd-worker": 2}

@@ -49,11 +49,12 @@ def build(suite, with_packages=True):
             debs = sorted(folder.glob("*.deb"))
         host_base, vm_base, qemu = host_base.result(), vm_base.result(), qemu.result()
     guest = [deb for deb in debs if deb.name.startswith("vfmgr-guest_")]
-    host_deps = trees.with_dependencies("host", suite, host_base, debs)
+    # Cockpit's page is for hosts with Cockpit, which only one scenario installs.
+    ours = [deb for deb in debs if not deb.name.startswith(("vfmgr-guest_", "vfmgr-cockpit_"))]
+    host_deps = trees.with_dependencies("host", suite, host_base, [*ours, *guest])
     vm_deps = trees.with_dependencies("vm", suite, vm_base, guest)
     tiny = images.tiny(suite, host_deps, debs, key)
     debian = images.debian(suite, vm_deps, debs, key)
-    ours = [deb for deb in debs if deb not in guest]
     host = trees.host_tree(suite, host_deps, ours, key, tiny, debian)
     return Parts(suite, key, qemu, host, debian / "disk.raw", tiny)
 

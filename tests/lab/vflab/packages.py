@@ -13,7 +13,7 @@ from vflab.parts import hash_of, part
 
 SOURCES = ["api", "vfmgr", "guest-tools", "service", "deploy", "CMakeLists.txt",
            "CMakePresets.json", "LICENSE"]
-PACKAGES = ["vfmgr", "vfmgr-cli", "vfmgr-guest", "vfmgr-web"]
+PACKAGES = ["vfmgr", "vfmgr-cli", "vfmgr-cockpit", "vfmgr-guest", "vfmgr-web"]
 PROGRESS_SECONDS = 15
 LINES_SHOWN = 80
 DEPENDENCIES = REPO / "deploy/build-packages.txt"
@@ -44,7 +44,7 @@ def source_key(suite):
 
 
 def built(suite):
-    """Returns the folder with the four .deb files for a release, and the key of its content."""
+    """Returns the folder with the .deb files for a release, and the key of its content."""
     key = source_key(suite)
 
     def build(folder):
@@ -168,7 +168,7 @@ def bring_sources_and_console(target):
     console = target / CONSOLE
     shutil.rmtree(console, ignore_errors=True)
     console.mkdir(parents=True)
-    for part_of in ("bundle", "licences"):
+    for part_of in ("bundle", "cockpit", "licences"):
         shutil.copytree(REPO / CONSOLE / part_of, console / part_of)
     shutil.copy(REPO / CONSOLE / "bundle.key", console)
 
