@@ -97,6 +97,13 @@ def test_the_rpm_keeps_what_an_admin_configured_and_owns_no_folder_of_the_system
         assert [name for name in folders if "vfmgr" not in name and "openibd" not in name] == []
 
 
+def test_the_rpm_has_debians_description():
+    for package, debians in zip(packages("rpm"), packages("deb", ".")):
+        said = run("rpm", "-qp", "--qf", "%{DESCRIPTION}", package).decode().split()
+        first, *lines = run("dpkg-deb", "-f", debians, "Description").decode().splitlines()
+        assert said == " ".join(lines).split(), first
+
+
 def test_the_rpm_makes_users_and_runs_units():
     scripts = run("rpm", "-qp", "--scripts", packages("rpm")[0]).decode()
     for line in ("systemd-sysusers vfmgr.conf", "systemd-tmpfiles --create vfmgr.conf",
