@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A list that the page follows. A listener hears of one row, of a group of rows, of the keys, or of
 // anything; a row that arrives again as it was changes nothing.
+import { isSame } from "../model/same";
 import { nowAndThen, thisFrame } from "./frames";
 
 type Listener = () => void;
@@ -8,7 +9,6 @@ type Listeners = Map<string, Set<Listener>>;
 
 export class Rows<T> {
   private readonly rows = new Map<string, T>();
-  private readonly texts = new Map<string, string>();
   private readonly groups = new Map<string, Set<string>>();
   private readonly ofRow: Listeners = new Map();
   private readonly ofGroup: Listeners = new Map();
@@ -48,10 +48,8 @@ export class Rows<T> {
 
   put(item: T): void {
     const key = this.keyOf(item);
-    const text = JSON.stringify(item);
-    if (this.texts.get(key) === text) return;
     const before = this.rows.get(key);
-    this.texts.set(key, text);
+    if (before !== undefined && isSame(before, item)) return;
     this.rows.set(key, item);
     const group = this.groupOf(item);
     if (before !== undefined && this.groupOf(before) !== group) this.leaveGroup(key, before);
@@ -65,7 +63,6 @@ export class Rows<T> {
     const before = this.rows.get(key);
     if (before === undefined) return;
     this.rows.delete(key);
-    this.texts.delete(key);
     this.leaveGroup(key, before);
     this.changed(key, this.groupOf(before), true);
   }
