@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a page has of the events that a host keeps. Frames come when a test says.
+// What a page has of the events that a host keeps. Timers end and frames come when a test says.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EventLog } from "../../../service/web/src/live/events";
@@ -7,16 +7,20 @@ import type { Api } from "../../../service/web/src/transport/api";
 import type { Event } from "../../../service/web/src/transport/types";
 import { event, operation } from "./bodies";
 
-const WAIT_MS = 1000; // a draw is due after less
+let due: (() => void) | null = null;
+globalThis.setTimeout = ((task: () => void) => { due = task; }) as typeof setTimeout;
 let frame: FrameRequestCallback | null = null;
 globalThis.requestAnimationFrame = callback => {
   frame = callback;
   return 1;
 };
 function drawFrame(): void {
+  const ended = due;
+  due = null;
+  ended?.();
   const ready = frame;
   frame = null;
-  ready?.(performance.now() + WAIT_MS);
+  ready?.(performance.now());
 }
 
 // A host whose events up to `pruned` are gone; each tenth number is a gap.

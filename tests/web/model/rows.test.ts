@@ -44,6 +44,22 @@ test("of many changes of a row a listener hears once in a frame, and others not 
   assert.equal(rows.get("a1")?.value, 500);
 });
 
+test("of a thousand changed rows each is heard of, and no frame has them all", () => {
+  const keys = Array.from({ length: 1000 }, (_, at) => `r${at}`);
+  const rows = rowsOf(...keys.map(key => item(key)));
+  const counts = new Map<string, number>();
+  for (const key of keys) rows.onRow(key, () => counts.set(key, (counts.get(key) ?? 0) + 1));
+  rows.replace(keys.map(key => item(key, 1)));
+  let most = 0;
+  while (frame !== null) {
+    const before = counts.size;
+    drawFrame();
+    most = Math.max(most, counts.size - before);
+  }
+  assert.ok(most < 500, `${most} in one frame`);
+  assert.deepEqual([...counts.values()], keys.map(() => 1));
+});
+
 test("what arrives as it was is no change", () => {
   const rows = rowsOf(item("a1"));
   const counts = heard(rows);

@@ -2,20 +2,27 @@
 // Runs what changed once for each animation frame, however many events came since the last one.
 // What changed as a whole, such as a table, is drawn again a few times a second at most.
 const WHOLE_MS_MIN = 250;
+// More would keep the page from answering a person; the next frame goes on with them.
+const TASKS_MAX = 200;
 
 type Task = () => void;
-const cells = new Set<Task>();
-const wholes = new Map<Task, number>(); // when it may run
+const tasks = new Set<Task>();
+const wholes = new Set<Task>();
 let asked = false;
 
 export function thisFrame(task: Task): void {
-  cells.add(task);
+  tasks.add(task);
   ask();
 }
 
+// Waits by a timer: a frame that draws nothing costs the browser almost as much as one that does.
 export function nowAndThen(task: Task, lastRun: number): void {
-  if (!wholes.has(task)) wholes.set(task, lastRun + WHOLE_MS_MIN);
-  ask();
+  if (wholes.has(task)) return;
+  wholes.add(task);
+  setTimeout(() => {
+    wholes.delete(task);
+    thisFrame(task);
+  }, Math.max(0, lastRun + WHOLE_MS_MIN - performance.now()));
 }
 
 function ask(): void {
@@ -24,15 +31,10 @@ function ask(): void {
   requestAnimationFrame(run);
 }
 
-function run(now: number): void {
+function run(): void {
   asked = false;
-  const ready = [...cells];
-  cells.clear();
+  const ready = [...tasks].slice(0, TASKS_MAX);
+  for (const task of ready) tasks.delete(task);
   for (const task of ready) task();
-  for (const [task, at] of wholes) {
-    if (at > now) continue;
-    wholes.delete(task);
-    task();
-  }
-  if (wholes.size > 0) ask();
+  if (tasks.size > 0) ask();
 }
