@@ -90,7 +90,7 @@ function Legend() {
       {CELL_STATES.map(state => (
         <li key={state} class={counts[state] === 0 ? "quiet" : undefined}>
           <svg class={`cell ${state}`} width="12" height="12" aria-hidden="true">
-            <path d={markAt(state, 0, 0)} fill-rule="evenodd" />
+            <path d={markAt(state, 0, 0)} />
           </svg>
           {` ${counts[state]} ${text.cell.state(state)}`}
         </li>

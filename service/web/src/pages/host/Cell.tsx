@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // One VF in the picture. It follows its own VF and attachment, so that an event draws one cell.
-import { memo } from "../../parts/memo";
 import { useRow } from "../../live/hooks";
 import { cellState } from "../../model/cells";
 import { markAt } from "../../model/marks";
@@ -17,7 +16,7 @@ interface CellProps {
   stuck: boolean;
 }
 
-export const Cell = memo(({ id, index, x, y, first, stuck }: CellProps) => {
+export function Cell({ id, index, x, y, first, stuck }: CellProps) {
   const { store } = useConsole();
   const vf = useRow(store.vfs, id);
   const attachment = useRow(store.attachments, vf?.attachment ?? null);
@@ -26,7 +25,7 @@ export const Cell = memo(({ id, index, x, y, first, stuck }: CellProps) => {
   return (
     <a class={`cell ${state}`} href={hrefOfVf(vf)} data-vf={id}
        tabIndex={first ? 0 : -1} aria-label={text.host.vf(index, state, vf.vm)}>
-      <path d={markAt(state, x, y)} fill-rule="evenodd" />
+      <path d={markAt(state, x, y)} />
     </a>
   );
-});
+}

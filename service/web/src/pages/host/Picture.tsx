@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host as SVG. What an event can change are components of their own.
+import { useMemo } from "preact/hooks";
 import { memo } from "../../parts/memo";
 import { useGroup, useRow } from "../../live/hooks";
 import { Signal } from "../../live/signal";
@@ -74,14 +75,16 @@ function PciPart({ box, node }: { box: PartBox; node: NodeBox }) {
 function Port({ port, width }: { port: PortBox; width: number }) {
   const { store } = useConsole();
   const pf = useRow(store.pfs, port.pci);
+  const stuck = pf?.stuck != null;
+  // Kept, because a PF's row changes with each observation, its cells' places don't.
+  const cells = useMemo(() => port.cells.map(({ key, index, x, y }, place) => (
+    <Cell key={key} id={key} index={index} x={x} y={y} first={place === 0} stuck={stuck} />
+  )), [port, stuck]);
   if (pf === undefined) return null;
-  const stuck = pf.stuck !== null;
   return (
     <g role="group" aria-label={text.host.port(pf)} data-per-row={port.perRow}>
       <PortTitle port={port} width={width} label={text.host.port(pf)} stuck={stuck} />
-      {port.cells.map(({ key, index, x, y }, place) => (
-        <Cell key={key} id={key} index={index} x={x} y={y} first={place === 0} stuck={stuck} />
-      ))}
+      {cells}
     </g>
   );
 }

@@ -23,7 +23,7 @@ export function Held({ attachment }: { attachment: Attachment }) {
       <h3>
         {state && (
           <svg class={`cell ${state}`} width="12" height="12" aria-hidden="true">
-            <path d={markAt(state, 0, 0)} fill-rule="evenodd" />
+            <path d={markAt(state, 0, 0)} />
           </svg>
         )}
         {vf === undefined ? title : <a href={hrefOfVf(vf)}>{title}</a>}
