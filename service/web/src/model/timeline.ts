@@ -25,7 +25,8 @@ export interface Joined {
 // is an entry only if one of these events is its.
 export function joined(events: readonly Event[], operations: ReadonlyMap<string, Operation>,
                        since: number): Joined {
-  const entries = new Map<string, Entry>();
+  const all: Entry[] = [];
+  const ofOperations = new Map<string, Entry>();
   const byNumber = new Map<number, Event>();
   const causedBy = new Map<number, Event[]>();
   for (let at = events.length - 1; at >= 0; --at) {
@@ -33,17 +34,21 @@ export function joined(events: readonly Event[], operations: ReadonlyMap<string,
     byNumber.set(event.number, event);
     if (event.because_of !== null)
       causedBy.set(event.because_of, [...causedBy.get(event.because_of) ?? [], event]);
-    const key = event.operation === null ? `event ${event.number}` : `operation ${event.operation}`;
-    const entry = entries.get(key);
+    if (event.operation === null) {
+      all.push(newEntry(`event ${event.number}`, event.at, null, null, [event]));
+      continue;
+    }
+    const entry = ofOperations.get(event.operation);
     if (entry !== undefined) entry.events.push(event);
-    else entries.set(key, newEntry(key, event.at, event.operation, operations, [event]));
+    else ofOperations.set(event.operation, newEntry(`operation ${event.operation}`, event.at,
+      event.operation, operations.get(event.operation) ?? null, [event]));
   }
   for (const operation of operations.values()) {
-    const key = `operation ${operation.id}`;
-    if (entries.has(key) || Date.parse(operation.created_at) < since) continue;
-    entries.set(key, newEntry(key, operation.created_at, operation.id, operations, []));
+    const { id, created_at } = operation;
+    if (ofOperations.has(id) || Date.parse(created_at) < since) continue;
+    ofOperations.set(id, newEntry(`operation ${id}`, created_at, id, operation, []));
   }
-  const all = [...entries.values()];
+  all.push(...ofOperations.values());
   for (const entry of all) finish(entry);
   all.sort((one, other) => one.at < other.at ? 1 : one.at > other.at ? -1
     : last(other) - last(one));
@@ -54,9 +59,8 @@ function last(entry: Entry): number {
   return entry.events.at(-1)?.number ?? 0;
 }
 
-function newEntry(key: string, at: string, operation: string | null,
-                  operations: ReadonlyMap<string, Operation>, events: Event[]): Entry {
-  const known = operation === null ? null : operations.get(operation) ?? null;
+function newEntry(key: string, at: string, operation: string | null, known: Operation | null,
+                  events: Event[]): Entry {
   return {
     key, at: known?.created_at ?? at, operation, known, events, severity: "normal", topics: [],
   };
@@ -64,6 +68,13 @@ function newEntry(key: string, at: string, operation: string | null,
 
 function finish(entry: Entry): void {
   const { known, events } = entry;
+  const [first] = events;
+  if (entry.operation === null && first !== undefined) {
+    // It has no other. Thousands of such are joined again whenever events come.
+    entry.severity = severityOf(first);
+    entry.topics = [topicOf(first)];
+    return;
+  }
   entry.severity = worstOf([...events.map(severityOf),
     known?.state === "failed" ? "trouble" : "normal"]);
   entry.topics = [...new Set([...events.map(topicOf),

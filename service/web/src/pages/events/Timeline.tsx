@@ -21,7 +21,8 @@ import { drawnOf, EntryRow } from "./EntryRow";
 import type { Drawn } from "./EntryRow";
 
 const words = text.events;
-const SHOWN = 100;
+// A screen has twenty; of what comes by the hundred each is drawn, and gone with the next draw.
+const SHOWN = 50;
 
 const columns: readonly Column<Entry>[] = [
   { name: "at", title: "", value: entry => entry.at },
