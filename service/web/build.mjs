@@ -5,6 +5,7 @@
 // node build.mjs --test model|browser [REPORTER [WORDS]] [--update-pictures]: runs the tests of
 // tests/web/model, or those of tests/web/browser, which need the bundle and the packages of
 // tests/web/package.json in build/web-tools. npm ci --ignore-scripts comes first: bundle.cmake.
+// node build.mjs --bench NAME ARGUMENT...: runs a program of tests/web/bench, which needs the same.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import * as fs from "node:fs";
@@ -120,15 +121,16 @@ async function bundle() {
   write(path.join(out, "licences"), { "LICENCES.txt": licences() });
 }
 
-async function test(kind, reporter, words, update) {
-  if (kind === "browser") run(tool("typescript/bin/tsc"), "--project", "tsconfig.browser.json");
+// Makes programs for node of files of tests/web/KIND; returns their paths.
+async function programs(kind, isOne) {
+  if (kind !== "model") run(tool("typescript/bin/tsc"), "--project", "tsconfig.browser.json");
   const { build } = await esbuild();
-  const tests = path.join(root, "tests/web", kind);
+  const sources = path.join(root, "tests/web", kind);
   const folder = path.join(out, "tests", kind);
   fs.rmSync(folder, { recursive: true, force: true });
-  const entries = fs.readdirSync(tests).filter(name => name.endsWith(".test.ts"));
+  const entries = fs.readdirSync(sources).filter(isOne);
   await build({
-    entryPoints: entries.map(name => path.join(tests, name)),
+    entryPoints: entries.map(name => path.join(sources, name)),
     absWorkingDir: here,
     bundle: true,
     platform: "node",
@@ -142,11 +144,19 @@ async function test(kind, reporter, words, update) {
   });
   process.env.NODE_PATH = browserTools;
   process.env.VFMGR_ROOT = root;
+  return entries.map(name => path.join(folder, name.replace(/\.ts$/, ".cjs")));
+}
+
+async function test(kind, reporter, words, update) {
+  const tests = await programs(kind, name => name.endsWith(".test.ts"));
   if (update) process.env.VFMGR_UPDATE_PICTURES = "1";
   run("--enable-source-maps", "--test",
     ...reporter === undefined ? [] : [`--test-reporter=${reporter}`],
-    ...words === undefined ? [] : [`--test-name-pattern=${words}`],
-    ...entries.map(name => path.join(folder, name.replace(/\.ts$/, ".cjs"))));
+    ...words === undefined ? [] : [`--test-name-pattern=${words}`], ...tests);
+}
+
+async function bench(name, ...given) {
+  run("--enable-source-maps", ...await programs("bench", file => file === `${name}.ts`), ...given);
 }
 
 const UPDATE = "--update-pictures"; // writes tests/web/pictures
@@ -157,4 +167,6 @@ if (option === "--check") {
   run(tool("typescript/bin/tsc"), "--project", "tsconfig.test.json");
 } else if (option === "--test") {
   await test(words[0], words[1], words[2], given.includes(UPDATE));
+} else if (option === "--bench") {
+  await bench(...given);
 } else await bundle();
