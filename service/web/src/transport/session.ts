@@ -29,20 +29,35 @@ export function kept(): Session | null {
   return isOver(session) ? null : session;
 }
 
+// Has a shared lock while this tab has a session, which tells a new tab that there is somebody to
+// answer it.
+let lock: AbortController | null = null;
+
 export function keep(session: Session): void {
   sessionStorage.setItem(KEY, JSON.stringify(session));
+  lock ??= locked();
 }
 
 export function forget(): void {
   sessionStorage.removeItem(KEY);
+  lock?.abort();
+  lock = null;
+}
+
+function locked(): AbortController {
+  const ended = new AbortController();
+  const end = new Promise<void>(resolve => ended.signal.addEventListener("abort", () => resolve()));
+  void navigator.locks?.request(TAB_LOCK, { mode: "shared", signal: ended.signal }, () => end)
+    .catch(() => undefined); // ended before it was granted
+  return ended;
 }
 
 function isOver(session: Session): boolean {
   return session.expiresAt !== null && Date.parse(session.expiresAt) <= Date.now();
 }
 
-// Answers other tabs for as long as this one is open. Each tab holds a shared lock, which tells a
-// new one whether there is anybody to answer. Returns what tells the others that it signed out.
+// Answers other tabs for as long as this one is open. Returns what tells the others that it signed
+// out.
 export function answerOtherTabs(onSignedOut: () => void): () => void {
   const channel = new BroadcastChannel(CHANNEL);
   channel.onmessage = ({ data }: MessageEvent<unknown>) => {
@@ -50,7 +65,6 @@ export function answerOtherTabs(onSignedOut: () => void): () => void {
     if (data === "who" && session !== null) channel.postMessage({ session });
     if (data === "signed out") onSignedOut();
   };
-  void navigator.locks?.request(TAB_LOCK, { mode: "shared" }, () => new Promise(() => undefined));
   return () => channel.postMessage("signed out");
 }
 
