@@ -102,6 +102,7 @@ test("host: without vfmgrd the page says since when it is not live, and goes on 
     const person = await Person.with(browser, daemon);
     const page = await person.signedIn();
     await isLive(page);
+    await page.locator("svg.picture a.cell").nth(10).waitFor();
     await daemon.stop();
     await page.getByText("not live since").waitFor();
     assert.equal(await page.locator("svg.picture a.cell").count(), 11, "the last look stays");
