@@ -150,7 +150,7 @@ async function programs(kind, isOne) {
 async function test(kind, reporter, words, update) {
   const tests = await programs(kind, name => name.endsWith(".test.ts"));
   if (update) process.env.VFMGR_UPDATE_PICTURES = "1";
-  run("--enable-source-maps", "--test",
+  run("--enable-source-maps", "--test", "--test-concurrency=2",
     ...reporter === undefined ? [] : [`--test-reporter=${reporter}`],
     ...words === undefined ? [] : [`--test-name-pattern=${words}`], ...tests);
 }

@@ -19,7 +19,8 @@ let daemon: Daemon;
 let attachment: string;
 let operation: string;
 before(async () => {
-  [browser, daemon] = await Promise.all([launched(), inEveryState()]);
+  daemon = await inEveryState();
+  browser = await launched();
   const { body } = await daemon.ask("GET", "/v1/attachments");
   attachment = (body!["items"] as { id: string; vf: { index: number } }[])
     .find(one => one.vf.index === 0)!.id;
@@ -27,8 +28,8 @@ before(async () => {
     .id;
 });
 after(async () => {
-  await browser.close();
-  await daemon.end();
+  await browser?.close();
+  await daemon?.end();
 });
 
 // Colours are all that differs between light and dark.

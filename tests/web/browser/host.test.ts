@@ -12,11 +12,12 @@ const STRANGE = "02:00:00:00:00:99";
 let browser: Browser;
 let daemon: Daemon;
 before(async () => {
-  [browser, daemon] = await Promise.all([launched(), inEveryState()]);
+  daemon = await inEveryState();
+  browser = await launched();
 });
 after(async () => {
-  await browser.close();
-  await daemon.end();
+  await browser?.close();
+  await daemon?.end();
 });
 
 function cell(page: Page, pf: string, index: number, state: string) {

@@ -27,8 +27,8 @@ before(async () => {
     tests: [{ name: "rc_ping", verdict: "fail", by: "guest", detail: MARKUP, remedy: MARKUP }],
     warnings: [{ test: MARKUP, detail: MARKUP, remedy: MARKUP }] };
   const host = { ...small, vms: [vm(1, { name: HOSTILE })], verdict };
-  [browser, daemon] = await Promise.all([launched(), Daemon.start(host as Json,
-    { alice: "admin" })]);
+  daemon = await Daemon.start(host as Json, { alice: "admin" });
+  browser = await launched();
   await withVfs(daemon);
   await daemon.do("POST", "/v1/attachments", { vm: HOSTILE, network: "train", verify: "none" });
   const { certificate, key } = await daemon.certificateOf("alice");
@@ -44,9 +44,9 @@ before(async () => {
   });
 });
 after(async () => {
-  await browser.close();
+  await browser?.close();
   await new Promise(resolve => server.close(resolve));
-  await daemon.end();
+  await daemon?.end();
 });
 
 async function numVfs(): Promise<number> {

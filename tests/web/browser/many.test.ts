@@ -13,11 +13,12 @@ const TABS = 8;
 let browser: Browser;
 let daemon: Daemon;
 before(async () => {
-  [browser, daemon] = await Promise.all([launched(), large()]);
+  daemon = await large();
+  browser = await launched();
 });
 after(async () => {
-  await browser.close();
-  await daemon.end();
+  await browser?.close();
+  await daemon?.end();
 });
 
 // A tab that nobody looks at draws nothing until somebody does.

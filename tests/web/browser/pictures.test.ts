@@ -20,11 +20,12 @@ const isToWrite = process.env["VFMGR_UPDATE_PICTURES"] === "1";
 let browser: Browser;
 let daemon: Daemon;
 before(async () => {
-  [browser, daemon] = await Promise.all([launched(), inEveryState()]);
+  daemon = await inEveryState();
+  browser = await launched();
 });
 after(async () => {
-  await browser.close();
-  await daemon.end();
+  await browser?.close();
+  await daemon?.end();
 });
 
 // Without what differs from run to run: times and ages; ids, MACs that were drawn by lot.
@@ -55,7 +56,7 @@ const pages: readonly (readonly [string, string, (page: Page) => Promise<unknown
   ["vm", "#/vms/vm1", page => page.getByText("attached and proved").waitFor()],
   ["verification", `#/verification/${PFS[0]}/0`,
     page => page.getByRole("link", { name: "Verify now …" }).waitFor()],
-  ["settings-pf", `#/settings/pfs/${PFS[0]}`, page => page.getByText("Number of VFs").waitFor()],
+  ["settings-pf", `#/settings/pfs/${PFS[0]}`, page => page.getByText("VFs now").waitFor()],
 ];
 for (const [name, place, isThere] of pages) {
   test(`pictures: the accessibility tree of ${name}`, async () => {

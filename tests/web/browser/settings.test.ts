@@ -11,12 +11,13 @@ import { PFS, small, withVfs } from "./scenes";
 let browser: Browser;
 let daemon: Daemon;
 before(async () => {
-  [browser, daemon] = await Promise.all([launched(), Daemon.start(small)]);
+  daemon = await Daemon.start(small);
+  browser = await launched();
   await withVfs(daemon);
 });
 after(async () => {
-  await browser.close();
-  await daemon.end();
+  await browser?.close();
+  await daemon?.end();
 });
 
 test("readiness: findings are worst first, each with what to do, and a filter in the address",

@@ -10,12 +10,12 @@ import { small } from "./scenes";
 let browser: Browser;
 let daemon: Daemon;
 before(async () => {
-  [browser, daemon] = await Promise.all([launched(),
-    Daemon.start(small, { alice: "admin", walter: "viewer" })]);
+  daemon = await Daemon.start(small, { alice: "admin", walter: "viewer" });
+  browser = await launched();
 });
 after(async () => {
-  await browser.close();
-  await daemon.end();
+  await browser?.close();
+  await daemon?.end();
 });
 
 test("sign-in: a wrong token is refused with a remedy, a right one leads to the page asked for",

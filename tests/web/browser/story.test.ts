@@ -11,12 +11,13 @@ import { attached, passed, small, withVfs } from "./scenes";
 let browser: Browser;
 let daemon: Daemon;
 before(async () => {
-  [browser, daemon] = await Promise.all([launched(), Daemon.start(small)]);
+  daemon = await Daemon.start(small);
+  browser = await launched();
   await withVfs(daemon);
 });
 after(async () => {
-  await browser.close();
-  await daemon.end();
+  await browser?.close();
+  await daemon?.end();
 });
 
 async function chooseNetwork(page: Page): Promise<void> {
@@ -50,8 +51,9 @@ test("vms: the form is kept over a reload, and back leaves it", async () => {
   await page.getByLabel("Network").selectOption("train");
   await page.getByLabel("Address").fill("192.168.100.77");
   await page.reload();
-  await page.getByRole("region", { name: "Attach a VF to vm1" }).waitFor();
-  assert.equal(await page.getByLabel("Network").inputValue(), "train");
+  const network = page.getByLabel("Network");
+  await network.locator("option[value=train]").waitFor({ state: "attached" });
+  assert.equal(await network.inputValue(), "train");
   assert.equal(await page.getByLabel("Address").inputValue(), "192.168.100.77");
   await page.goBack();
   await page.getByRole("link", { name: "Attach a VF …" }).waitFor();
