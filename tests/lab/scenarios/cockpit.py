@@ -108,7 +108,7 @@ def person_acts(lab, product, url, password):
 def audited(lab, product):
     """Attaching was the person's act, by their own uid; the PF's change was root's."""
     uid = lab.host.run(f"id -u {USER}").stdout.strip()
-    entries = lab.vfctl("audit", "-o", "json").json()
+    entries = lab.vfctl("audit", "-o", "json").json()["items"]
     changes = [(one["who"], one["from"], one["refused"]) for one in entries
                if one["action"].startswith("PUT ") and product.pci in one["action"]
                and "dry_run" not in one["action"]]

@@ -4,7 +4,7 @@
 import os
 import shutil
 
-from vflab.browser import Person
+from vflab.browser import UPDATE_PICTURES, Person
 from vflab.paths import REPO, new_results_dir
 from vflab.product import TRAIN, Product
 
@@ -136,7 +136,7 @@ def keep(lab, folder):
     """The pictures that the READMEs show are taken here; only on request, since each differs."""
     taken = [folder / f"{name}.png" for name in PICTURES]
     lab.check(all(one.stat().st_size > 0 for one in taken), "a picture is empty")
-    if os.environ.get("VFMGR_UPDATE_PICTURES") == "1":
+    if os.environ.get(UPDATE_PICTURES) == "1":
         KEPT.mkdir(exist_ok=True)
         for one in taken:
             shutil.copy(one, KEPT / one.name)

@@ -13,6 +13,7 @@ from vflab.shell import call, die_with_parent
 
 TESTS, TOOLS = REPO / "tests/web", REPO / "build/web-tools"
 PACKAGES = ["chromium", "fonts-dejavu-core"]
+UPDATE_PICTURES = "VFMGR_UPDATE_PICTURES"  # set to 1: the pictures are kept
 
 
 class Person:

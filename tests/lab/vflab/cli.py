@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 from vflab import plan, scenario, ssh
+from vflab.browser import UPDATE_PICTURES
 from vflab.build import locked_build
 from vflab.evidence import gather
 from vflab.machine import Machine
@@ -82,6 +83,8 @@ def run(options):
     names = options.scenarios or plan.names(options.long)
     if not options.scenarios:
         say(plan.sentence(options.long))
+    if options.update_pictures:
+        os.environ[UPDATE_PICTURES] = "1"
     options.name = options.name or ("default" if options.live else f"run-{os.getpid()}")
     remove_dead_runs()
     # A terminated run stops its machine cleanly; if the run is killed, the machine dies with it.
@@ -144,6 +147,8 @@ def parser():
     sub.add_argument("--long", action="store_true", help="all there are, whole")
     sub.add_argument("--repeat", type=int, default=1, help="so many times, each on a fresh boot")
     sub.add_argument("--live", action="store_true", help="in the lab that is up, without a boot")
+    sub.add_argument("--update-pictures", action="store_true",
+                     help="write the READMEs' pictures anew, from those that scenarios take")
     add("plan", show_plan, "say what a run without names runs at this commit").add_argument(
         "--long", action="store_true", help="all there are, whole")
     add("scenarios", list_scenarios, "list the scenarios")

@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// node cockpit.cjs URL FOLDER: a person at the console in an emulated host's Cockpit, step by step, for
-// tests/lab/scenarios/cockpit.py. Reads a line of JSON for each step, {"step": name, …}, and answers
-// it with one: {"done": what was seen} or {"failed": why}. Pictures go to FOLDER. Needs NODE_PATH.
-const path = require("node:path");
-const { createInterface } = require("node:readline");
-const { chromium } = require("playwright-core");
+// The person of tests/lab/scenarios/cockpit.py, at the console in an emulated host's Cockpit.
+const { picture, takes, url } = require("./person.cjs");
 
-const [url, folder] = process.argv.slice(2);
-const PATIENCE_MS = 300_000; // the emulated host's VM proves RDMA on an emulated CPU
 const FRAME = 'iframe[name="cockpit1:localhost/vfmgr"]';
 
-const trouble = [];
 let page;
 let frame; // Cockpit's, which has the console
 
@@ -50,7 +43,7 @@ const steps = {
   async picture({ name }) {
     await goTo("Host");
     await frame.locator("svg.picture a.cell").first().waitFor();
-    await page.screenshot({ path: path.join(folder, `${name}.png`) });
+    await picture(page, name);
     return frame.locator("svg.picture a.cell")
       .evaluateAll(cells => cells.map(cell => cell.getAttribute("aria-label")));
   },
@@ -94,48 +87,7 @@ const steps = {
     await frame.getByRole("status").filter({ hasText: /^live$/ }).waitFor();
     return frame.locator("header .who").count();
   },
-
-  async leave() {
-    await page.context().browser().close();
-    return trouble;
-  },
 };
 
 // Of Cockpit's own pages nothing is counted.
-async function begin() {
-  const browser = await chromium.launch({
-    executablePath: "/usr/bin/chromium", args: ["--disable-gpu", "--font-render-hinting=none"],
-  });
-  const context = await browser.newContext({
-    ignoreHTTPSErrors: true, viewport: { width: 1280, height: 800 }, locale: "en-GB",
-    timezoneId: "UTC", reducedMotion: "reduce",
-  });
-  context.setDefaultTimeout(PATIENCE_MS);
-  await context.exposeBinding("vfmgrViolation", (_, what) => trouble.push(what));
-  await context.addInitScript(() => addEventListener("securitypolicyviolation", event => {
-    if (location.pathname.includes("/vfmgr/"))
-      window.vfmgrViolation(`${event.effectiveDirective} ${event.blockedURI}`);
-  }));
-  context.on("weberror", error => {
-    const { stack } = error.error();
-    if (stack.includes("/vfmgr/")) trouble.push(stack);
-  });
-  page = await context.newPage();
-}
-
-async function main() {
-  await begin();
-  for await (const line of createInterface({ input: process.stdin })) {
-    const { step, ...what } = JSON.parse(line);
-    let answer;
-    try {
-      answer = { done: await steps[step](what) ?? null };
-    } catch (error) {
-      await page.screenshot({ path: path.join(folder, `failed-${step}.png`) });
-      answer = { failed: error.message };
-    }
-    console.log(JSON.stringify(answer));
-  }
-}
-
-main();
+takes(steps, { viewport: { width: 1280, height: 800 }, of: "/vfmgr/" }, one => { page = one; });

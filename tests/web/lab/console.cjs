@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// node console.cjs URL FOLDER: a person at the console of an emulated host, step by step, for
-// tests/lab/scenarios/console.py. Reads a line of JSON for each step, {"step": name, …}, and answers
-// it with one: {"done": what was seen} or {"failed": why}. Pictures go to FOLDER. Needs NODE_PATH.
-const path = require("node:path");
-const { createInterface } = require("node:readline");
-const { chromium } = require("playwright-core");
+// The person of tests/lab/scenarios/console.py, at the console of an emulated host.
+const { picture, takes, url } = require("./person.cjs");
 
-const [url, folder] = process.argv.slice(2);
-const PATIENCE_MS = 300_000; // the emulated host's VM proves RDMA on an emulated CPU
-const VIEW = { width: 1000, height: 620 };
+const VIEW = { width: 1000, height: 400 }; // its pictures are kept with the sources
 
-const trouble = [];
 let page;
 
 async function confirm(name) {
@@ -107,45 +100,8 @@ const steps = {
   },
 
   async picture({ name }) {
-    await page.evaluate(() => scrollTo(0, 0));
-    await page.screenshot({ path: path.join(folder, `${name}.png`) });
-  },
-
-  async leave() {
-    await page.context().browser().close();
-    return trouble;
+    await picture(page, name);
   },
 };
 
-async function begin() {
-  const browser = await chromium.launch({
-    executablePath: "/usr/bin/chromium", args: ["--disable-gpu", "--font-render-hinting=none"],
-  });
-  const context = await browser.newContext({
-    ignoreHTTPSErrors: true, viewport: VIEW, locale: "en-GB", timezoneId: "UTC",
-    colorScheme: "light", reducedMotion: "reduce",
-  });
-  context.setDefaultTimeout(PATIENCE_MS);
-  await context.exposeBinding("vfmgrViolation", (_, what) => trouble.push(what));
-  await context.addInitScript(() => addEventListener("securitypolicyviolation",
-    event => window.vfmgrViolation(`${event.effectiveDirective} ${event.blockedURI}`)));
-  context.on("weberror", error => trouble.push(error.error().stack));
-  page = await context.newPage();
-}
-
-async function main() {
-  await begin();
-  for await (const line of createInterface({ input: process.stdin })) {
-    const { step, ...what } = JSON.parse(line);
-    let answer;
-    try {
-      answer = { done: await steps[step](what) ?? null };
-    } catch (error) {
-      await page.screenshot({ path: path.join(folder, `failed-${step}.png`) });
-      answer = { failed: `${error.message}\n${await page.locator("main").innerText()}` };
-    }
-    console.log(JSON.stringify(answer));
-  }
-}
-
-main();
+takes(steps, { viewport: VIEW }, one => { page = one; });
