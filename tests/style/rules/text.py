@@ -10,7 +10,8 @@ KERNEL = "tests/lab/module/"  # the lab's kernel module: the kernel's licence an
 KERNEL_LICENCE = "SPDX-License-Identifier: GPL-2.0"
 LICENSED = (".cpp", ".hpp", ".c", ".h", ".py", ".sh", ".cmake", ".yaml", ".yml", ".toml",
             ".service", ".socket", ".timer", ".sysusers", ".tmpfiles", ".1", ".5", ".8",
-            "CMakeLists.txt", ".ts", ".tsx", ".mjs", ".css")
+            "CMakeLists.txt", ".ts", ".tsx", ".mjs", ".cjs", ".css")
+PICTURES = ".png"
 # A merge that was committed as it stood.
 CONFLICT = re.compile(r"<{7} |={7}$|>{7} ")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -18,7 +19,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 def ours(tree):
     return [name for name in tree.names if not tree.captured(name)
-            and not (tree.root / name).is_symlink()]
+            and not name.endswith(PICTURES) and not (tree.root / name).is_symlink()]
 
 
 def spdx(tree):
@@ -65,6 +66,7 @@ RULES = [
               {"api/c.c": f"// {KERNEL_LICENCE}\n"}, {"deploy/a.service": ""}]),
     Rule("white-space", white_space,
          good={"api/a.cpp": "int a;\n", "tests/fuzz/corpus/a": "a\t\x01",
+               "docs/a.png": b"\x89PNG\xff",
                "tests/lab/module/m.c": "\tint a;\n"},
          bad=[{"api/b.cpp": "int a;"}, {"api/b.cpp": "\tint a;\n"}, {"api/b.cpp": "int a; \n"},
               {"api/b.cpp": "int a;\r\n"}, {"api/b.cpp": "\x1b[1m\n"}, {"api/b.cpp": b"\xff\n"},

@@ -28,9 +28,9 @@ async function applied(act, name) {
 const steps = {
   // Cockpit keeps for each user whether a session begins with administrative access.
   async signIn({ user, password, superuser }) {
-    await page.goto(`${url}/vfmgr`);
-    await page.evaluate(([name, value]) => localStorage.setItem(`superuser:${name}`, value),
+    await page.addInitScript(([name, value]) => localStorage.setItem(`superuser:${name}`, value),
       [user, superuser]);
+    await page.goto(`${url}/vfmgr`);
     await page.locator("#login-user-input").fill(user);
     await page.locator("#login-password-input").fill(password);
     await page.locator("#login-button").click();

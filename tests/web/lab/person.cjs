@@ -39,6 +39,16 @@ async function opened(viewport, of, trouble) {
   return context.newPage();
 }
 
+// The page may be about to go.
+async function lastLook(page, step) {
+  try {
+    await exports.picture(page, `failed-${step}`);
+    return await page.locator("body").innerText();
+  } catch (error) {
+    return error.message;
+  }
+}
+
 exports.takes = async (steps, { viewport, of = "/" }, begin) => {
   const trouble = [];
   const page = await opened(viewport, of, trouble);
@@ -50,8 +60,7 @@ exports.takes = async (steps, { viewport, of = "/" }, begin) => {
     try {
       answer = { done: await all[step](what) ?? null };
     } catch (error) {
-      await exports.picture(page, `failed-${step}`);
-      answer = { failed: `${error.message}\n${await page.locator("body").innerText()}` };
+      answer = { failed: `${error.message}\n${await lastLook(page, step)}` };
     }
     console.log(JSON.stringify(answer));
   }
