@@ -53,5 +53,6 @@ class AddedPackages:
             return  # the boot ends with it, and its state is evidence
         added = " ".join(map(quote, sorted(self.names() - self.before)))
         if added:
-            self.host.run(f"DEBIAN_FRONTEND=noninteractive dpkg --purge {added}",
-                          timeout=INSTALL_SECONDS)
+            # Without that, sudo stays on a host whose root has no password.
+            self.host.run("DEBIAN_FRONTEND=noninteractive SUDO_FORCE_REMOVE=yes "
+                          f"dpkg --purge {added}", timeout=INSTALL_SECONDS)
