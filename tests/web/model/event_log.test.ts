@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EventLog } from "../../../service/web/src/live/events";
+import { dropOld, EVENTS_MAX } from "../../../service/web/src/model/log";
 import type { Api } from "../../../service/web/src/transport/api";
 import type { Event } from "../../../service/web/src/transport/types";
 import { event, operation } from "./bodies";
@@ -84,6 +85,25 @@ test("500 live events are one draw", async () => {
   assert.equal(draws, before + 1);
   assert.deepEqual(numbers(log), expected(host, 0, 505));
 });
+
+test("what comes while nobody looks is bounded, and the newest of it is there without a hole",
+  async () => {
+    const waiting = new Host(0, 0).all(0, 20_000);
+    const [all, newest] = [waiting.length, waiting.at(-1)];
+    assert.equal(dropOld(waiting), all - EVENTS_MAX);
+    assert.deepEqual([waiting.length, waiting.at(-1)], [EVENTS_MAX, newest]);
+    assert.equal(dropOld(waiting), 0);
+    const host = new Host(0, 8);
+    const log = new EventLog(host.api, () => undefined);
+    await log.catchUp();
+    for (const one of host.all(8, 20_008)) log.add(one);
+    drawFrame();
+    assert.deepEqual(numbers(log), expected(host, 0, 20_008).slice(0, EVENTS_MAX));
+    log.hold();
+    for (const one of host.all(20_008, 40_008)) log.add(one);
+    drawFrame();
+    assert.equal(log.waiting, 18_000);
+  });
 
 test("a log that is held counts what comes, and has it without a hole when it is released",
   async () => {

@@ -2,7 +2,7 @@
 // The events that a page shows: live ones as they come, older ones when they are asked for. However
 // many come, what follows them is drawn a few times a second.
 import { useEffect, useMemo, useReducer } from "preact/hooks";
-import { emptyLog, EVENTS_MAX, withNewer, withOlder } from "../model/log";
+import { dropOld, emptyLog, EVENTS_MAX, withNewer, withOlder } from "../model/log";
 import type { Log } from "../model/log";
 import { problemIn } from "../transport/api";
 import type { Api } from "../transport/api";
@@ -40,6 +40,8 @@ export class EventLog {
 
   add(event: Event): void {
     this.incoming.push(event);
+    const dropped = dropOld(this.incoming);
+    if (this.held) this.waiting += dropped;
     nowAndThen(this.settle, this.lastDrawn);
   }
 

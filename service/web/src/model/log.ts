@@ -21,6 +21,13 @@ export function withNewer(log: Log, newer: readonly Event[]): Log {
     : { events: all.slice(0, EVENTS_MAX), complete: false };
 }
 
+// Events that wait to be taken, oldest first: drops those that the log would not keep, and returns
+// how many. A browser draws nothing of a tab that nobody sees, but hears of everything.
+export function dropOld(waiting: Event[]): number {
+  if (waiting.length < 2 * EVENTS_MAX) return 0;
+  return waiting.splice(0, waiting.length - EVENTS_MAX).length;
+}
+
 // A page of older ones, oldest first.
 export function withOlder(log: Log, older: readonly Event[], complete: boolean): Log {
   const oldest = log.events.at(-1)?.number ?? Infinity;
