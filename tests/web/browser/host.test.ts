@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import { isLive, launched, Person } from "./chromium";
+import { isLive, launched, Person, reload } from "./chromium";
 import type { Daemon } from "./daemon";
 import { inEveryState, PFS } from "./scenes";
 
@@ -90,7 +90,7 @@ test("host: the table below has the same VFs, sorts, filters, and is kept over a
     await page.getByLabel("Filter").fill("enp65s0");
     await page.getByText("4 of 11 rows").waitFor();
     assert.equal(await rows.count(), 4);
-    await page.reload();
+    await reload(page);
     await page.getByText("4 of 11 rows").waitFor();
     await page.getByRole("button", { name: "VF", exact: true }).click();
     await page.getByRole("button", { name: "VF", exact: true }).click();

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
-import { launched, Person } from "./chromium";
+import { launched, Person, reload } from "./chromium";
 import { Daemon } from "./daemon";
 import { PFS, small, withVfs } from "./scenes";
 
@@ -32,7 +32,7 @@ test("readiness: findings are worst first, each with what to do, and a filter in
     assert.notEqual(await failed.getAttribute("aria-pressed"), pressed);
     assert.match(page.url(), /#\/readiness\?/);
     await page.getByRole("searchbox").fill("no finding has these words");
-    await page.reload();
+    await reload(page);
     assert.equal(await page.getByRole("searchbox").inputValue(), "no finding has these words");
     await person.leave();
   });
@@ -44,7 +44,7 @@ test("settings: a document's difference and plan are shown before it is applied"
   const text = await area.inputValue();
   await area.fill(text.replace("\"num_vfs\": 4", "\"num_vfs\": 6"));
   await page.getByRole("region", { name: "What the text changes" }).locator("ins").waitFor();
-  await page.reload();
+  await reload(page);
   await page.getByRole("button", { name: "Go on with it" }).click();
   await page.getByRole("button", { name: "Show the plan" }).click();
   await page.getByRole("region", { name: "Plan" }).getByText(/enp65s0|0000:41:00.0/).first()
@@ -92,7 +92,7 @@ test("settings: a token's secret is shown once, works, and ends when it is revok
   const secret = /\b[0-9A-Za-z_.-]{40,}\b/.exec(shown)?.[0] ?? "";
   const asThat = await daemon.ask("GET", "/v1", undefined, { Authorization: `Bearer ${secret}` });
   assert.equal(asThat.status, 200);
-  await page.reload();
+  await reload(page);
   await page.getByRole("row").filter({ hasText: "night shift" }).first().waitFor();
   assert.ok(!(await page.locator("main").innerText()).includes(secret));
   await person.leave();

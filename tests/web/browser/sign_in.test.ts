@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
-import { isLive, launched, Person, signIn } from "./chromium";
+import { isLive, launched, Person, reload, signIn } from "./chromium";
 import { Daemon } from "./daemon";
 import { small } from "./scenes";
 
@@ -50,7 +50,7 @@ test("sign-in: nothing of the session is in a cookie or outlives the browser", a
 test("sign-in: a reload and a new tab keep the session; signing out ends it in both", async () => {
   const person = await Person.with(browser, daemon);
   const page = await person.signedIn();
-  await page.reload();
+  await reload(page);
   await page.getByRole("navigation", { name: "Pages" }).waitFor();
   const other = await person.open("#/events");
   await other.getByRole("navigation", { name: "Pages" }).waitFor();

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import { launched, Person } from "./chromium";
+import { launched, Person, reload } from "./chromium";
 import { Daemon } from "./daemon";
 import { attached, passed, small, withVfs } from "./scenes";
 
@@ -50,7 +50,7 @@ test("vms: the form is kept over a reload, and back leaves it", async () => {
   await page.getByRole("link", { name: "Attach a VF …" }).click();
   await page.getByLabel("Network").selectOption("train");
   await page.getByLabel("Address").fill("192.168.100.77");
-  await page.reload();
+  await reload(page);
   const network = page.getByLabel("Network");
   await network.locator("option[value=train]").waitFor({ state: "attached" });
   assert.equal(await network.inputValue(), "train");
@@ -117,7 +117,7 @@ test("vms: detaching wants the VM's name typed, and ends with a certificate to p
   assert.equal(await page.getByRole("navigation", { name: "Pages" }).isVisible(), false);
   await page.emulateMedia({ media: null });
   await page.goto(link);
-  await page.reload();
+  await reload(page);
   await page.getByText("Verified clean").waitFor();
   await person.leave();
 });
