@@ -4,9 +4,8 @@
 
 Reads lines of JSON. The first has the host, as tests/contract/fake_host.hpp describes it, and the
 names of clients with certificates: {"host": {…}, "clients": {"alice": "admin"}}. Each later one is
-{"happen": {…}}, a change to the host; {"daemon": "end" or "start"}; {"issue": "alice"}; or
-{"token": "admin"}. Each is answered by one line: {"done": what it made} or {"failed": why}. Ends
-with its standard input."""
+{"happen": {…}}, a change to the host; {"daemon": "end" or "start"}; or {"issue": "alice"}. Each is
+answered by one line: {"done": what it made} or {"failed": why}. Ends with its standard input."""
 
 import json
 import sys
@@ -35,10 +34,6 @@ def made(daemon, authority, name, value):
     if name == "issue":
         certificate, key = authority.issue(value)
         return {"certificate": certificate, "key": key}
-    if name == "token":
-        answer, token = daemon.ask("POST", "/v1/tokens", {"role": value})
-        assert answer.status == 201, token
-        return token["token"]
     raise ValueError(f"no such line: {name}")
 
 
@@ -52,8 +47,9 @@ def main():
         more = f'[console]\nfolder = "{BUNDLE}"\n[limits]\nchanges_burst = 2000\n'
         with served(folder / "daemon", first["host"], authority, first.get("clients", {}),
                     more) as daemon:
-            say(done={"url": f"https://127.0.0.1:{daemon.port}",
-                      "token": made(daemon, authority, "token", "admin")})
+            answer, token = daemon.ask("POST", "/v1/tokens", {"role": "admin"})
+            assert answer.status == 201, token
+            say(done={"url": f"https://127.0.0.1:{daemon.port}", "token": token["token"]})
             for line in sys.stdin:
                 (name, value), = json.loads(line).items()
                 try:

@@ -4,32 +4,26 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import type axe from "axe-core";
-import type { Browser, Page } from "playwright-core";
-import { launched, Person, signIn, VIEW } from "./chromium";
-import type { Daemon } from "./daemon";
+import type { Page } from "playwright-core";
+import { signIn, VIEW } from "./chromium";
 import { inEveryState, PFS } from "./scenes";
+import { staged } from "./stage";
+import type { Stage } from "./stage";
 
 const script = readFileSync(createRequire(__filename).resolve("axe-core/axe.min.js"), "utf8");
 const VM1 = "#/vms/vm1";
 
-let browser: Browser;
-let daemon: Daemon;
 let attachment: string;
 let operation: string;
-before(async () => {
-  daemon = await inEveryState();
-  browser = await launched();
+const stage: Stage = staged(inEveryState, async () => {
+  const { daemon } = stage;
   const { body } = await daemon.ask("GET", "/v1/attachments");
   attachment = (body!["items"] as { id: string; vf: { index: number } }[])
     .find(one => one.vf.index === 0)!.id;
   operation = ((await daemon.ask("GET", "/v1/operations")).body!["items"] as { id: string }[])[0]!
     .id;
-});
-after(async () => {
-  await browser?.close();
-  await daemon?.end();
 });
 
 // Colours are all that differs between light and dark.
@@ -121,11 +115,11 @@ async function look(page: Page, name: string): Promise<void> {
 }
 
 test("accessibility: no serious finding on any page", async () => {
-  const person = await Person.with(browser, daemon, { bypassCSP: true });
+  const person = await stage.person({ bypassCSP: true });
   const page = await person.open();
   await page.getByLabel("Token").waitFor();
   await look(page, "sign-in");
-  await signIn(page, daemon.token);
+  await signIn(page, stage.daemon.token);
   for (const [name, place, isThere] of states()) {
     await page.goto(`/${place}`);
     await isThere(page).catch((error: Error) => found.light.push(`${name}: ${error.message}`));
@@ -144,7 +138,7 @@ test("accessibility: each page fits a screen of 320 px", () => {
 });
 
 test("accessibility: the keyboard goes through every page, and the focus is seen", async () => {
-  const person = await Person.with(browser, daemon);
+  const person = await stage.person();
   const page = await person.signedIn();
   const visits = ["Host", "VMs", "a VM", "Events", "Readiness", "a PF"];
   for (const [, place, isThere] of states().filter(([name]) => visits.includes(name))) {

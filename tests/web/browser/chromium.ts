@@ -51,10 +51,10 @@ export class Person {
     return page;
   }
 
-  // Opens a page as somebody who signs in with a token: an admin's, if none is given.
-  async signedIn(hash = "#/", token = this.daemon.token): Promise<Page> {
+  // Opens a page as an admin who signs in with a token.
+  async signedIn(hash = "#/"): Promise<Page> {
     const page = await this.open(hash);
-    await signIn(page, token);
+    await signIn(page, this.daemon.token);
     return page;
   }
 

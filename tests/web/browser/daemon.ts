@@ -44,10 +44,6 @@ export class Daemon {
     await this.tell({ daemon: "start" });
   }
 
-  async tokenFor(role: string): Promise<string> {
-    return await this.tell({ token: role }) as string;
-  }
-
   async certificateOf(name: string): Promise<{ certificate: string; key: string }> {
     return await this.tell({ issue: name }) as { certificate: string; key: string };
   }

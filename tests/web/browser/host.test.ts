@@ -1,31 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host's picture: what it shows, by mouse and by keyboard, and what an event changes in it.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import type { Browser, Page } from "playwright-core";
-import { isLive, launched, Person, reload } from "./chromium";
-import type { Daemon } from "./daemon";
+import { test } from "node:test";
+import type { Page } from "playwright-core";
+import { isLive, reload } from "./chromium";
 import { inEveryState, PFS } from "./scenes";
+import { staged } from "./stage";
 
 const STRANGE = "02:00:00:00:00:99";
 
-let browser: Browser;
-let daemon: Daemon;
-before(async () => {
-  daemon = await inEveryState();
-  browser = await launched();
-});
-after(async () => {
-  await browser?.close();
-  await daemon?.end();
-});
+const stage = staged(inEveryState);
 
 function cell(page: Page, pf: string, index: number, state: string) {
   return page.locator(`a.cell.${state}[data-vf="${pf}/${index}"]`);
 }
 
 test("host: each VF is a cell that says its state, and whose it is", async () => {
-  const person = await Person.with(browser, daemon);
+  const person = await stage.person();
   const page = await person.signedIn();
   await cell(page, PFS[0], 0, "proved").waitFor();
   assert.equal(await page.locator("svg.picture a.cell").count(), 11);
@@ -41,11 +32,11 @@ test("host: each VF is a cell that says its state, and whose it is", async () =>
 });
 
 test("host: another program changes a VF, and its cell shows that without a reload", async () => {
-  const person = await Person.with(browser, daemon);
+  const person = await stage.person();
   const page = await person.signedIn();
   await isLive(page);
   await cell(page, PFS[0], 1, "unproved").waitFor();
-  await daemon.happen({ change_vf: { pf: PFS[0], index: 1, settings: { mac: STRANGE } } });
+  await stage.daemon.happen({ change_vf: { pf: PFS[0], index: 1, settings: { mac: STRANGE } } });
   const drifted = cell(page, PFS[0], 1, "drifted");
   await drifted.waitFor();
   await drifted.hover();
@@ -54,7 +45,7 @@ test("host: another program changes a VF, and its cell shows that without a relo
 });
 
 test("host: what is said of a VF moves nothing under the mouse", async () => {
-  const person = await Person.with(browser, daemon, { viewport: { width: 500, height: 700 } });
+  const person = await stage.person({ viewport: { width: 500, height: 700 } });
   const page = await person.signedIn();
   const first = page.locator(`a.cell[data-vf="${PFS[0]}/0"]`);
   const before_ = await first.boundingBox();
@@ -65,7 +56,7 @@ test("host: what is said of a VF moves nothing under the mouse", async () => {
 });
 
 test("host: the keyboard reaches each VF, and Enter leads to it", async () => {
-  const person = await Person.with(browser, daemon);
+  const person = await stage.person();
   const page = await person.signedIn();
   await cell(page, PFS[0], 0, "proved").focus();
   await page.keyboard.press("ArrowRight");
@@ -83,7 +74,7 @@ test("host: the keyboard reaches each VF, and Enter leads to it", async () => {
 
 test("host: the table below has the same VFs, sorts, filters, and is kept over a reload",
   async () => {
-    const person = await Person.with(browser, daemon);
+    const person = await stage.person();
     const page = await person.signedIn();
     await page.getByText("The VFs as a table").click();
     const rows = page.locator("details.table-below tbody tr");
@@ -100,14 +91,14 @@ test("host: the table below has the same VFs, sorts, filters, and is kept over a
 
 test("host: without vfmgrd the page says since when it is not live, and goes on when it is back",
   async () => {
-    const person = await Person.with(browser, daemon);
+    const person = await stage.person();
     const page = await person.signedIn();
     await isLive(page);
     await page.locator("svg.picture a.cell").nth(10).waitFor();
-    await daemon.stop();
+    await stage.daemon.stop();
     await page.getByText("not live since").waitFor();
     assert.equal(await page.locator("svg.picture a.cell").count(), 11, "the last look stays");
-    await daemon.startAgain();
+    await stage.daemon.startAgain();
     await page.getByLabel("Token").waitFor();
     await person.leave();
   });

@@ -5,32 +5,33 @@ import assert from "node:assert/strict";
 import { createServer } from "node:https";
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
-import { after, before, test } from "node:test";
-import type { Browser } from "playwright-core";
-import { launched, Person } from "./chromium";
-import { Daemon } from "./daemon";
+import { after, test } from "node:test";
+import { Person } from "./chromium";
 import type { Json } from "./daemon";
-import { passed, PFS, small, vm, withVfs } from "./scenes";
+import { attached, passed, PFS, small, vm, withVfs } from "./scenes";
+import { staged } from "./stage";
+import type { Stage } from "./stage";
 import type { Operation } from "../../../service/web/src/transport/types";
 
 const MARKUP = "<img src=x onerror=\"document.title='taken'\"><b id=taken>bold</b>";
 const HOSTILE = "<img src=x onerror=document.title='taken'>";
 const ANOTHER = "https://localhost"; // another origin than 127.0.0.1
 
-let browser: Browser;
-let daemon: Daemon;
-let person: Person;
-let elsewhere: string;
-let server: ReturnType<typeof createServer>;
-before(async () => {
+// All that the VM can say is markup.
+function hostileHost(): Json {
   const verdict = { ...passed, verdict: "fail", detail: `rc_ping: ${MARKUP}`, remedy: MARKUP,
     tests: [{ name: "rc_ping", verdict: "fail", by: "guest", detail: MARKUP, remedy: MARKUP }],
     warnings: [{ test: MARKUP, detail: MARKUP, remedy: MARKUP }] };
-  const host = { ...small, vms: [vm(1, { name: HOSTILE })], verdict };
-  daemon = await Daemon.start(host as Json, { alice: "admin" });
-  browser = await launched();
-  await withVfs(daemon);
-  await daemon.do("POST", "/v1/attachments", { vm: HOSTILE, network: "train", verify: "none" });
+  return { ...small, vms: [vm(1, { name: HOSTILE })], verdict };
+}
+
+let person: Person;
+let elsewhere: string;
+let server: ReturnType<typeof createServer>;
+const start = () => withVfs(hostileHost(), { alice: "admin" });
+const stage: Stage = staged(start, async () => {
+  const { daemon } = stage;
+  await attached(daemon, HOSTILE, { verify: "none" });
   const { certificate, key } = await daemon.certificateOf("alice");
   const own = { cert: readFileSync(certificate), key: readFileSync(key) };
   server = createServer(own, (_, answer) => {
@@ -39,18 +40,14 @@ before(async () => {
   });
   await new Promise<void>(resolve => server.listen(0, "127.0.0.1", resolve));
   elsewhere = `${ANOTHER}:${(server.address() as AddressInfo).port}`;
-  person = await Person.with(browser, daemon, {
+  person = await stage.person({
     clientCertificates: [{ origin: daemon.url, certPath: certificate, keyPath: key }],
   });
 });
-after(async () => {
-  await browser?.close();
-  await new Promise(resolve => server.close(resolve));
-  await daemon?.end();
-});
+after(() => new Promise(resolve => server.close(resolve)));
 
 async function numVfs(): Promise<number> {
-  return ((await daemon.ask("GET", `/v1/pfs/${PFS[1]}`)).body!["vfs"] as unknown[]).length;
+  return ((await stage.daemon.ask("GET", `/v1/pfs/${PFS[1]}`)).body!["vfs"] as unknown[]).length;
 }
 
 test("hostile page: the certificate alone lets the console's own page write", async () => {
@@ -59,7 +56,7 @@ test("hostile page: the certificate alone lets the console's own page write", as
     method: "PUT", headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ num_vfs: 5 }),
   })).json(), `/v1/pfs/${PFS[1]}/spec`) as Operation;
-  assert.equal((await daemon.ended(operation)).state, "succeeded");
+  assert.equal((await stage.daemon.ended(operation)).state, "succeeded");
   assert.equal(await numVfs(), 5, "otherwise the tests below show nothing");
   await page.close();
 });
@@ -85,7 +82,7 @@ for (const [what, init] of attempts) {
       } catch (error) {
         return String(error);
       }
-    }, [`${daemon.url}/v1/pfs/${PFS[1]}/spec`, init] as const);
+    }, [`${stage.daemon.url}/v1/pfs/${PFS[1]}/spec`, init] as const);
     assert.match(told, /Failed to fetch|opaque 0/);
     assert.equal(await numVfs(), 5);
     await page.close();
@@ -104,7 +101,7 @@ test("hostile page: another site's form changes nothing", async () => {
     form.append(field);
     document.body.append(form);
     form.submit();
-  }, `${daemon.url}/v1/tokens`);
+  }, `${stage.daemon.url}/v1/tokens`);
   assert.equal((await answered).status(), 403);
   await page.close();
 });
@@ -113,7 +110,7 @@ test("hostile page: it reads nothing and frames nothing", async () => {
   const page = await person.context.newPage();
   await page.goto(elsewhere);
   const read = await page.evaluate(async at => fetch(at, { credentials: "include" })
-    .then(answer => answer.text(), error => String(error)), `${daemon.url}/v1/pfs`);
+    .then(answer => answer.text(), error => String(error)), `${stage.daemon.url}/v1/pfs`);
   assert.match(read, /Failed to fetch/);
   const refused = page.waitForEvent("console",
     message => /frame-ancestors|refused to connect|Refused to frame/i.test(message.text()));
@@ -121,22 +118,23 @@ test("hostile page: it reads nothing and frames nothing", async () => {
     const frame = document.createElement("iframe");
     frame.src = at;
     document.body.append(frame);
-  }, daemon.url);
+  }, stage.daemon.url);
   await refused;
   await page.close();
 });
 
 test("hostile page: a name that is not the daemon's is refused: no site rebinds its own",
   async () => {
-    const answer = await daemon.ask("GET", "/v1", undefined, { Host: "evil.example" });
+    const answer = await stage.daemon.ask("GET", "/v1", undefined, { Host: "evil.example" });
     assert.equal(answer.status, 403);
   });
 
 test("hostile VM: its name, report and log lines are text on every page", async () => {
-  const attachment = ((await daemon.ask("GET", "/v1/attachments")).body!["items"] as Json[])[0]!;
-  await daemon.do("POST", `/v1/attachments/${attachment["id"]}/verifications`, {})
+  const { body } = await stage.daemon.ask("GET", "/v1/attachments");
+  const attachment = (body!["items"] as Json[])[0]!;
+  await stage.daemon.do("POST", `/v1/attachments/${attachment["id"]}/verifications`, {})
     .catch(() => undefined); // it fails, as the VM wants
-  const own = await Person.with(browser, daemon);
+  const own = await stage.person();
   const page = await own.signedIn();
   const vf = attachment["vf"] as { pf: string; index: number };
   const places = ["#/", "#/vms", `#/vms/${encodeURIComponent(HOSTILE)}`, "#/verification",
@@ -153,7 +151,7 @@ test("hostile VM: its name, report and log lines are text on every page", async 
 });
 
 test("content policy: strings as markup, and a script's address, are refused", async () => {
-  const own = await Person.with(browser, daemon);
+  const own = await stage.person();
   const page = await own.signedIn();
   const refused = await page.evaluate(() => {
     const thrown: string[] = [];

@@ -2,24 +2,15 @@
 // A large host: 8 PFs with 120 VFs each, 120 VMs. And eight tabs, which share one event stream,
 // since a browser allows six connections to a host.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import type { Browser, Page } from "playwright-core";
-import { isLive, launched, Person } from "./chromium";
-import { Daemon } from "./daemon";
-import { large } from "./scenes";
+import { test } from "node:test";
+import type { Page } from "playwright-core";
+import { isLive } from "./chromium";
+import { attached, large } from "./scenes";
+import { staged } from "./stage";
 
 const TABS = 8;
 
-let browser: Browser;
-let daemon: Daemon;
-before(async () => {
-  daemon = await large();
-  browser = await launched();
-});
-after(async () => {
-  await browser?.close();
-  await daemon?.end();
-});
+const stage = staged(large);
 
 // A tab that nobody looks at draws nothing until somebody does.
 async function eachShows(tabs: readonly Page[], vm: string): Promise<void> {
@@ -30,7 +21,7 @@ async function eachShows(tabs: readonly Page[], vm: string): Promise<void> {
 }
 
 test("many: 960 VFs and 120 VMs are drawn, none over another", async () => {
-  const person = await Person.with(browser, daemon);
+  const person = await stage.person();
   const page = await person.signedIn();
   await page.locator("svg.picture a.cell").nth(959).waitFor();
   const boxes = await page.evaluate(() => [...document.querySelectorAll("a.cell")].map(one => {
@@ -45,7 +36,7 @@ test("many: 960 VFs and 120 VMs are drawn, none over another", async () => {
 });
 
 test("many: eight tabs are live, and follow one event over one stream", async () => {
-  const person = await Person.with(browser, daemon);
+  const person = await stage.person();
   let streams = 0;
   person.context.on("request", request => {
     if (request.url().includes("/v1/events") && request.headers()["accept"] === "text/event-stream")
@@ -58,12 +49,12 @@ test("many: eight tabs are live, and follow one event over one stream", async ()
     await tab.bringToFront();
     await isLive(tab);
   }
-  await daemon.do("POST", "/v1/attachments", { vm: "vm120", network: "train", verify: "none" });
+  await attached(stage.daemon, "vm120", { verify: "none" });
   await eachShows(tabs, "vm120");
   assert.equal(streams, 1);
   // The tab that has the stream goes; another one takes it over.
   await first.close();
-  await daemon.do("POST", "/v1/attachments", { vm: "vm119", network: "train", verify: "none" });
+  await attached(stage.daemon, "vm119", { verify: "none" });
   await eachShows(tabs.slice(1), "vm119");
   await person.leave();
 });

@@ -5,28 +5,18 @@
 import assert from "node:assert/strict";
 import * as fs from "node:fs";
 import * as path from "node:path";
-import { after, before, test } from "node:test";
-import type { Browser, Page } from "playwright-core";
-import { launched, Person } from "./chromium";
+import { test } from "node:test";
+import type { Page } from "playwright-core";
 import { root } from "./daemon";
-import type { Daemon } from "./daemon";
 import { inEveryState, PFS } from "./scenes";
+import { staged } from "./stage";
 
 const KIB = 1024;
 const PICTURES_KIB_MAX = 300; // all of them, with those that the lab takes for the README
 const folder = path.join(root, "tests/web/pictures");
 const isToWrite = process.env["VFMGR_UPDATE_PICTURES"] === "1";
 
-let browser: Browser;
-let daemon: Daemon;
-before(async () => {
-  daemon = await inEveryState();
-  browser = await launched();
-});
-after(async () => {
-  await browser?.close();
-  await daemon?.end();
-});
+const stage = staged(inEveryState);
 
 // Without what differs from run to run: times and ages; ids, MACs that were drawn by lot.
 function lasting(tree: string): string {
@@ -63,7 +53,7 @@ const pages: readonly (readonly [string, string, (page: Page) => Promise<unknown
 ];
 for (const [name, place, isThere] of pages) {
   test(`pictures: the accessibility tree of ${name}`, async () => {
-    const person = await Person.with(browser, daemon);
+    const person = await stage.person();
     const page = await person.signedIn(place);
     await isThere(page);
     compare(name, lasting(await page.locator("main").ariaSnapshot()));
@@ -72,7 +62,7 @@ for (const [name, place, isThere] of pages) {
 }
 
 test("pictures: the boxes of the host's picture", async () => {
-  const person = await Person.with(browser, daemon);
+  const person = await stage.person();
   const page = await person.signedIn();
   await page.locator("a.cell.proved").waitFor();
   // Texts are as wide as their font; the picture decides where they begin.

@@ -30,10 +30,13 @@ export const small: Json = {
   verdict: passed,
 };
 
-export async function withVfs(daemon: Daemon): Promise<void> {
+// With a network and VFs, of the small host or one like it.
+export async function withVfs(host = small, clients: Record<string, string> = {}): Promise<Daemon> {
+  const daemon = await Daemon.start(host, clients);
   await daemon.do("PUT", "/v1/networks/train", NETWORK);
   await daemon.do("PUT", `/v1/pfs/${PFS[0]}/spec`, { num_vfs: 7 });
   await daemon.do("PUT", `/v1/pfs/${PFS[1]}/spec`, { num_vfs: 4 });
+  return daemon;
 }
 
 export async function attached(daemon: Daemon, name: string, more: Json = {}): Promise<string> {
@@ -44,8 +47,7 @@ export async function attached(daemon: Daemon, name: string, more: Json = {}): P
 
 // The small host with something in each state that a VF can be in.
 export async function inEveryState(): Promise<Daemon> {
-  const daemon = await Daemon.start(small);
-  await withVfs(daemon);
+  const daemon = await withVfs();
   await attached(daemon, "vm1");
   await attached(daemon, "vm1", { verify: "none" });
   const third = await attached(daemon, "vm2");

@@ -2,23 +2,13 @@
 // A VF's life in the browser: attached with its plan shown first, proved, changed by another
 // program, verified anew, detached, and certified clean.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import type { Browser, Page } from "playwright-core";
-import { launched, Person, reload } from "./chromium";
-import { Daemon } from "./daemon";
-import { attached, passed, small, withVfs } from "./scenes";
+import { test } from "node:test";
+import type { Page } from "playwright-core";
+import { reload } from "./chromium";
+import { attached, passed, withVfs } from "./scenes";
+import { staged } from "./stage";
 
-let browser: Browser;
-let daemon: Daemon;
-before(async () => {
-  daemon = await Daemon.start(small);
-  browser = await launched();
-  await withVfs(daemon);
-});
-after(async () => {
-  await browser?.close();
-  await daemon?.end();
-});
+const stage = staged(() => withVfs());
 
 async function chooseNetwork(page: Page): Promise<void> {
   await page.getByLabel("Network").selectOption("train");
@@ -26,14 +16,14 @@ async function chooseNetwork(page: Page): Promise<void> {
 }
 
 test("vms: a VF is attached after its plan was shown, step by step, and is proved", async () => {
-  const person = await Person.with(browser, daemon);
+  const person = await stage.person();
   const page = await person.signedIn("#/vms/vm2");
   await page.getByRole("link", { name: "Attach a VF …" }).click();
   await chooseNetwork(page);
   const plan = page.getByRole("region", { name: "Plan" });
   await plan.getByRole("listitem").first().waitFor();
   assert.match(await plan.innerText(), /Affected/);
-  const before_ = await daemon.ask("GET", "/v1/attachments");
+  const before_ = await stage.daemon.ask("GET", "/v1/attachments");
   assert.deepEqual(before_.body!["items"], [], "a plan changes nothing");
   await page.getByRole("button", { name: "Attach to vm2" }).click();
   const steps = page.getByRole("region", { name: "attach" });
@@ -45,7 +35,7 @@ test("vms: a VF is attached after its plan was shown, step by step, and is prove
 });
 
 test("vms: the form is kept over a reload, and back leaves it", async () => {
-  const person = await Person.with(browser, daemon);
+  const person = await stage.person();
   const page = await person.signedIn("#/vms/vm1");
   await page.getByRole("link", { name: "Attach a VF …" }).click();
   await page.getByLabel("Network").selectOption("train");
@@ -62,7 +52,7 @@ test("vms: the form is kept over a reload, and back leaves it", async () => {
 });
 
 test("vms: a refused attach says why and what to do, and loses nothing of the form", async () => {
-  const person = await Person.with(browser, daemon);
+  const person = await stage.person();
   const page = await person.signedIn("#/vms/vm1?act=attach&network=train&address=10.0.0.1");
   await page.getByRole("button", { name: "Show the plan" }).click();
   const problem = page.getByRole("alert");
@@ -75,14 +65,14 @@ test("vms: a refused attach says why and what to do, and loses nothing of the fo
 
 test("verification: one is begun and watched; a failed one says which side lost packets",
   async () => {
-    await attached(daemon, "vm1", { address: "192.168.100.50" });
+    await attached(stage.daemon, "vm1", { address: "192.168.100.50" });
     const failing = { ...passed, verdict: "fail", detail: "rdma_write: 512 octets differ",
       remedy: "rdma statistic show", losses: [{
         side: "host", detail: "the host dropped 812 packets", remedy: "tc -s qdisc show",
         counter: { source: "qdisc", device: "enp1s0", name: "ingress", count: 812 },
       }] };
-    await daemon.happen({ verdict: failing });
-    const person = await Person.with(browser, daemon);
+    await stage.daemon.happen({ verdict: failing });
+    const person = await stage.person();
     const page = await person.signedIn("#/verification");
     await page.getByRole("row").filter({ hasText: "vm1" }).getByRole("link").click();
     await page.getByRole("link", { name: "Verify now …" }).click();
@@ -92,12 +82,12 @@ test("verification: one is begun and watched; a failed one says which side lost 
     await run.getByText("the host dropped 812 packets").waitFor();
     await run.getByText("rdma statistic show").first().waitFor();
     assert.equal(await page.getByRole("table", { name: /kept/i }).getByRole("row").count(), 3);
-    await daemon.happen({ verdict: passed });
+    await stage.daemon.happen({ verdict: passed });
     await person.leave();
   });
 
 test("vms: detaching wants the VM's name typed, and ends with a certificate to print", async () => {
-  const person = await Person.with(browser, daemon);
+  const person = await stage.person();
   const page = await person.signedIn("#/vms/vm2");
   await page.getByRole("link", { name: /^Detach VF \d+ …$/ }).click();
   const button = page.getByRole("button", { name: /^Detach VF \d+ from vm2$/ });
@@ -123,7 +113,7 @@ test("vms: detaching wants the VM's name typed, and ends with a certificate to p
 });
 
 test("events: what happened to a VF stands with its operation, newest first", async () => {
-  const person = await Person.with(browser, daemon);
+  const person = await stage.person();
   const page = await person.signedIn("#/events");
   const list = page.getByRole("list", { name: "Events and operations, newest first" });
   await list.getByRole("link", { name: "detach" }).first().waitFor();
