@@ -22,8 +22,7 @@ import os
 import subprocess
 
 from figures import Figures
-from vflab.apt import install_here
-from vflab.packages import console_dependencies
+from vflab import browser
 from vflab.paths import REPO
 from vflab.programs import BUILD, built_here
 from vflab.shell import call
@@ -44,9 +43,8 @@ WEB = REPO / "service/web"
 def build():
     """The daemon with the packages' flags, the console, and what drives Chromium."""
     built_here("vfmgrd_on_fakes")
-    install_here(console_dependencies())
+    browser.install()
     call(["cmake", "-P", str(WEB / "bundle.cmake")])
-    call(["tests/npm-packages", "tests/web", "build/web-tools"], cwd=REPO)
 
 
 def lines(*command):

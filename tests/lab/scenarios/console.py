@@ -3,6 +3,7 @@
 
 import os
 import shutil
+from contextlib import contextmanager
 
 from vflab.browser import UPDATE_PICTURES, Person
 from vflab.paths import REPO, new_results_dir
@@ -39,22 +40,17 @@ def run(lab):
     product.leave()
 
 
-class served:
+@contextmanager
+def served(lab):
     """The API on the network, and a token for it, for that long."""
-
-    def __init__(self, lab):
-        self.lab = lab
-
-    def __enter__(self):
-        self.lab.host.write(CONFIGURATION, SERVED)
-        self.lab.host.run("systemctl restart vfmgrd.service")
-        made = self.lab.vfctl("-j", "token", "create", "--name", "console", "--role", "admin")
-        self.token = made.json()
-        return self.token["token"]
-
-    def __exit__(self, *_):
-        self.lab.vfctl("token", "revoke", self.token["id"], check=False)
-        self.lab.host.run(f"rm {CONFIGURATION}; systemctl restart vfmgrd.service")
+    lab.host.write(CONFIGURATION, SERVED)
+    lab.host.run("systemctl restart vfmgrd.service")
+    made = lab.vfctl("-j", "token", "create", "--name", "console", "--role", "admin").json()
+    try:
+        yield made["token"]
+    finally:
+        lab.vfctl("token", "revoke", made["id"], check=False)
+        lab.host.run(f"rm {CONFIGURATION}; systemctl restart vfmgrd.service")
 
 
 def make_vfs(lab, product, person):

@@ -4,10 +4,10 @@ program of tests/web/lab, which takes steps and says what it sees."""
 
 import json
 import os
-import shutil
 import subprocess
 
 from vflab.apt import install_here
+from vflab.packages import console_dependencies
 from vflab.paths import REPO, LabError
 from vflab.shell import call, die_with_parent
 
@@ -16,13 +16,17 @@ PACKAGES = ["chromium", "fonts-dejavu-core"]
 UPDATE_PICTURES = "VFMGR_UPDATE_PICTURES"  # set to 1: the pictures are kept
 
 
+def install():
+    """Installs Chromium, Node.js, and what programs need to drive a browser, on this machine."""
+    install_here([*PACKAGES, *console_dependencies()])
+    call([str(REPO / "tests/npm-packages"), str(TESTS), str(TOOLS)])
+
+
 class Person:
     """`program`: of tests/web/lab; `folder`: for its pictures."""
 
     def __init__(self, program, url, folder):
-        here = shutil.which("node") and shutil.which("npm")
-        install_here(PACKAGES if here else [*PACKAGES, "nodejs", "npm"])
-        call([str(REPO / "tests/npm-packages"), str(TESTS), str(TOOLS)])
+        install()
         self.process = subprocess.Popen(
             ["node", str(TESTS / "lab" / program), url, str(folder)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent(),

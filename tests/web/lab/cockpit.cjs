@@ -89,5 +89,5 @@ const steps = {
   },
 };
 
-// Of Cockpit's own pages nothing is counted.
+// Counts no trouble of Cockpit's own pages.
 takes(steps, { viewport: { width: 1280, height: 800 }, of: "/vfmgr/" }, one => { page = one; });
