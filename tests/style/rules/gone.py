@@ -29,7 +29,7 @@ def gone(pattern, instead, allowed=None, is_name=False, at_home=None):
 WORDS = [
     gone("l[e]as(?:e|es|ed|ing)", "attach, attachment", allowed=r"\b(?:dhcp|etcd|dnsmasq)\b",
          at_home=r"service/fleet/etcd/|tests/unit/service/fleet/etcd/|tests/fleet/|"
-                 r"tests/fakes/fake_etcd"),
+                 r"tests/fakes/(?:etcd_claims|fake_etcd|fake_watch)"),
     gone("le[n](?:d|ds|der|ding|t)", "attach, attached"),
     gone("l[e]gs?", "interface, host interface"),
     gone("s[t]ock", "interop; the programs by name", allowed=r"\bs[t]ock kernels?\b"),

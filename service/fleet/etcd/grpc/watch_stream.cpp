@@ -37,7 +37,7 @@ Result<void> WatchStream::begin(WatchFrom const& from, Deadline deadline) {
     create_ = to_wire(from, keys_);
     stub_ = pb::Watch::NewStub(connection_.channel);
     stream_ = stub_->AsyncWatch(&context_, &queue_, as_pointer(Tag::started));
-    heard();
+    alive();
     while (!created_ && !ended_)
         if (!wait(deadline))
             return fail(error_of(call(), {grpc::StatusCode::DEADLINE_EXCEEDED,
@@ -96,7 +96,7 @@ void WatchStream::happened(Tag which, bool fine) {
 }
 
 void WatchStream::received() {
-    heard();
+    alive();
     if (response_.canceled() || response_.compact_revision() > 0) return cancelled();
     created_ = created_ || response_.created();
     for (auto const& event : response_.events()) part_.changes.push_back(keys_.change(event));
@@ -116,7 +116,7 @@ void WatchStream::cancelled() {
     finish(error_of(call(), {grpc::StatusCode::CANCELLED, response_.cancel_reason()}));
 }
 
-void WatchStream::heard() {
+void WatchStream::alive() {
     due_ = WatchClock::now() + paces_.watch_silence;
     asked_ = false;
 }

@@ -30,7 +30,7 @@ class WatchStream final : public Watch {
     void happened(Tag which, bool fine);
     void received();
     void cancelled();
-    void heard();
+    void alive();
     void silent();
     void finish(Error error);
     [[nodiscard]] EtcdCall call() const { return {"Watch", connection_.endpoint}; }

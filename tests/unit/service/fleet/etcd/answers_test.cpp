@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(
         AnswerCase{14, "connect: permission denied", timed_out, unavailable},
         AnswerCase{99, "", timed_out, unavailable}));
 
-TEST(AnswersTest, AForgottenRevisionIsToldFromAMissingLease) {
+TEST(AnswersTest, AForgottenRevisionDiffersFromAMissingLease) {
     EtcdCall const call{"Range", "a:1"};
     EXPECT_TRUE(is_compacted(
         error_of(call, {11, "etcdserver: mvcc: required revision has been compacted"})));
