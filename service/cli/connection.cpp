@@ -44,9 +44,12 @@ Result<http::Target> target_of(Server const& server) {
         return http::UnixTarget{server.address.substr(std::string_view("unix:").size())};
     VFMGR_TRY(HostPort const place, parse_url(server.address));
     auto const& with = server.credentials;
-    return http::TlsTarget{
-        place.host,     place.port, with.ca_file, with.fingerprint, with.client_certificate,
-        with.client_key};
+    return http::TlsTarget{.host = place.host,
+                           .port = place.port,
+                           .ca_file = with.ca_file,
+                           .fingerprint = with.fingerprint,
+                           .certificate_file = with.client_certificate,
+                           .key_file = with.client_key};
 }
 
 // Whoever reads a token may do what its owner may.
