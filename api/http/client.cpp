@@ -1,123 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
-#include <boost/asio/generic/stream_protocol.hpp>
+#include <array>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ssl/context.hpp>
-#include <boost/asio/ssl/stream.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http.hpp>
-#include <boost/beast/ssl.hpp>
-#include <limits>
+#include <boost/asio/write.hpp>
 #include <optional>
 
 #include "api/http/connecting.hpp"
 #include "api/http/http.hpp"
-#include "api/http/listening.hpp"
+#include "api/http/outgoing.hpp"
+#include "api/http/peer_socket.hpp"
 #include "api/http/tls.hpp"
-#include "api/http/uri.hpp"
 
 namespace vfmgr::http {
 
 namespace asio = boost::asio;
-namespace beast = boost::beast;
-namespace wire = boost::beast::http;
 using ErrorCode = boost::system::error_code;
-using Socket = asio::generic::stream_protocol::socket;
 
 namespace {
-
-constexpr std::size_t response_header_bytes_max = 64 * 1024;
-constexpr std::size_t response_body_bytes_max = 32 * 1024 * 1024;
-
-Result<wire::request<wire::string_body>> message_of(Request const& request, Target const& target,
-                                                    std::string const& token) {
-    wire::request<wire::string_body> message;
-    message.version(11);
-    if (!valid_header_name(request.method))
-        return fail(Problem::invalid_request, fmt::format("'{}' is not a method", request.method),
-                    "use GET, PUT, POST, PATCH or DELETE");
-    message.method_string(request.method);
-    message.target(format_target({request.path, request.query}));
-    message.set(wire::field::host, authority(target));
-    message.set(wire::field::accept, "application/json, application/problem+json");
-    for (auto const& [name, value] : request.headers) {
-        if (!valid_header_name(name) || !valid_header_value(value))
-            return fail(Problem::invalid_request,
-                        fmt::format("the header '{}' holds characters that HTTP forbids", name),
-                        "remove control characters from its name and value");
-        message.set(name, value);
-    }
-    if (!token.empty()) {
-        if (!valid_header_value(token))
-            return fail(Problem::invalid_request, "the token holds control characters",
-                        "give the token as vfctl token create printed it");
-        message.set(wire::field::authorization, "Bearer " + token);
-    }
-    if (!request.body.empty() && !request.headers.contains("content-type"))
-        message.set(wire::field::content_type, "application/json");
-    message.body() = request.body;
-    message.keep_alive(false);
-    message.prepare_payload();
-    return message;
-}
 
 // Runs one request over one connection. Every operation runs on `io`, within the deadline.
 class Exchange {
   public:
-    Exchange(Target const& target, Deadline deadline)
-        : target_(target), deadline_(deadline), socket_(io_) {
-        parser_.header_limit(response_header_bytes_max);
-        parser_.body_limit(response_body_bytes_max);
-    }
+    Exchange(Target const& target, Deadline deadline, AnswerReader::Of of = AnswerReader::Of::get)
+        : target_(target), deadline_(deadline), socket_(io_), answer_(of) {}
     Result<void> open();
-    Result<Response> send(wire::request<wire::string_body> const& message);
-    Result<Response> follow(wire::request<wire::string_body> const& message,
-                            std::chrono::seconds silence_max,
+    // For TLS only.
+    [[nodiscard]] SSL* session() { return socket_.session(); }
+    Result<Response> send(std::string const& text);
+    Result<Response> follow(std::string const& text, std::chrono::seconds silence_max,
                             std::function<bool(std::string_view)> const& take);
 
   private:
-    enum class Sent { no, maybe };
     Result<void> handshake(TlsTarget const& target);
     // Reads the answer's header.
-    Result<void> begin(wire::request<wire::string_body> const& message);
+    Result<void> begin(std::string const& text);
+    Result<void> read_on(char const* doing, Sent sent);
     Result<Response> whole();
-    [[nodiscard]] Response response();
     Result<void> finish(char const* doing, Sent sent);
     Result<void> refused(char const* doing, Sent sent);
 
     Target const& target_;
     Deadline deadline_;
     asio::io_context io_{1};
-    Socket socket_;
-    std::optional<asio::ssl::context> context_;
-    std::optional<asio::ssl::stream<Socket&>> tls_;
-    beast::flat_buffer buffer_;
-    wire::response_parser<wire::string_body> parser_;
+    PeerSocket socket_;
+    AnswerReader answer_;
+    std::array<char, 16 * 1024> part_{};
+    std::size_t part_size_ = 0;
     std::optional<ErrorCode> result_;  // result of the last operation started
 };
 
 Result<void> Exchange::open() {
     VFMGR_TRY(FileDescriptor fd, connect_to(target_, deadline_));
-    ErrorCode error;
-    socket_.assign(asio::generic::stream_protocol(family_of(fd.get()), 0), fd.get(), error);
-    if (error)
-        return fail(Problem::internal, fmt::format("can't use a socket: {}", error.message()),
-                    "check the limits of open files and memory");
-    (void)fd.release();
-    if (auto const* tls = std::get_if<TlsTarget>(&target_)) return handshake(*tls);
-    return {};
+    auto const* const tls = std::get_if<TlsTarget>(&target_);
+    SslContext context;
+    if (tls) {
+        VFMGR_TRY(context, client_context(*tls));
+    }
+    VFMGR_CHECK(socket_.open(std::move(fd), context.get()));
+    return tls ? handshake(*tls) : Result<void>{};
 }
 
 Result<void> Exchange::handshake(TlsTarget const& target) {
-    VFMGR_TRY(SslContext context, client_context(target));
-    context_.emplace(context.release());
-    tls_.emplace(socket_, *context_);
-    VFMGR_CHECK(expect_host(tls_->native_handle(), target));
-    tls_->async_handshake(asio::ssl::stream_base::client,
-                          [this](ErrorCode error) { result_ = error; });
+    VFMGR_CHECK(expect_host(session(), target));
+    socket_.handshake(PeerSocket::As::client, [this](ErrorCode error) { result_ = error; });
     VFMGR_CHECK(finish("the TLS handshake", Sent::no));
-    return check_fingerprint(tls_->native_handle(), target);
+    return check_pins(session(), target);
 }
 
 // Runs the started operation until it ends or the deadline passes.
@@ -130,104 +77,68 @@ Result<void> Exchange::finish(char const* doing, Sent sent) {
 }
 
 Result<void> Exchange::refused(char const* doing, Sent sent) {
-    std::string const unknown =
-        sent == Sent::maybe ? "; whether the request was carried out is not known" : "";
-    if (!result_)
-        return fail(
-            Problem::timed_out,
-            fmt::format("{} did not finish {} in time{}", describe(target_), doing, unknown),
-            "check the operations for what still runs, or allow more time");
-    auto const why = tls_ ? verify_text(tls_->native_handle()) : std::string{};
-    if (!why.empty())
-        return fail(Problem::unavailable,
-                    fmt::format("the certificate of {} is not trusted: {}", describe(target_), why),
-                    "give the right CA file, or the certificate's fingerprint");
-    if (result_->category() == asio::error::get_ssl_category())
-        if (auto error = refused_certificate(result_->value(), describe(target_)))
-            return fail(std::move(*error));
-    if (*result_ == wire::error::body_limit)
-        return fail(Problem::limit_exceeded,
-                    fmt::format("the answer of {} is larger than {} bytes", describe(target_),
-                                response_body_bytes_max),
-                    "ask for less at once");
-    Error error{
-        Problem::unavailable,
-        fmt::format("{} ended the connection during {}{}", describe(target_), doing, unknown),
-        remedy_of(target_)};
-    error.causes.push_back({doing, {}, result_->message()});
-    return fail(std::move(error));
+    if (!result_) return fail(not_in_time(target_, doing, sent));
+    return fail(ended_during(target_, session(), *result_, doing, sent));
 }
 
-Result<void> Exchange::begin(wire::request<wire::string_body> const& message) {
-    auto const done = [this](ErrorCode error, std::size_t) { result_ = error; };
-    if (tls_)
-        wire::async_write(*tls_, message, done);
+// Reads what comes next.
+Result<void> Exchange::read_on(char const* doing, Sent sent) {
+    socket_.with_stream([this](auto& stream) {
+        stream.async_read_some(asio::buffer(part_), [this](ErrorCode error, std::size_t size) {
+            result_ = error;
+            part_size_ = size;
+        });
+    });
+    auto const came = finish(doing, sent);
+    std::optional<Unreadable> fault;
+    if (came)
+        fault = answer_.read({part_.data(), part_size_});
+    else if (result_ && *result_ == asio::error::eof)
+        fault = answer_.end();
     else
-        wire::async_write(socket_, message, done);
+        return came;
+    if (fault) return fail(unreadable(target_, *fault, sent));
+    return {};
+}
+
+Result<void> Exchange::begin(std::string const& text) {
+    socket_.write({text}, [this](ErrorCode error) { result_ = error; });
     auto const written = finish("the request", Sent::maybe);
     // A server may refuse early, answer, and stop reading. Its answer counts then, not the failed
     // write.
     if (!written && written.error().problem == Problem::timed_out) return fail(written.error());
-    if (message.method() == wire::verb::head) parser_.skip(true);
-    // Read the header first: when header and body arrive together, Beast 1.74 forgets that the
-    // header exceeded the body limit and reserves what Content-Length claims.
-    if (tls_)
-        wire::async_read_header(*tls_, buffer_, parser_, done);
-    else
-        wire::async_read_header(socket_, buffer_, parser_, done);
-    return finish("the answer", Sent::maybe);
+    while (!answer_.has_header()) VFMGR_CHECK(read_on("the answer", Sent::maybe));
+    return {};
 }
 
 Result<Response> Exchange::whole() {
-    auto const done = [this](ErrorCode error, std::size_t) { result_ = error; };
-    if (tls_)
-        wire::async_read(*tls_, buffer_, parser_, done);
-    else
-        wire::async_read(socket_, buffer_, parser_, done);
-    VFMGR_CHECK(finish("the answer", Sent::maybe));
-    return response();
+    if (auto const fault = answer_.read({})) return fail(unreadable(target_, *fault, Sent::maybe));
+    while (!answer_.done()) VFMGR_CHECK(read_on("the answer", Sent::maybe));
+    return answer_.response();
 }
 
-Response Exchange::response() {
-    auto& answer = parser_.get();
-    Response response;
-    response.status = static_cast<int>(answer.result_int());
-    for (auto const& field : answer)
-        response.headers[lower_case(std::string(field.name_string()))] = std::string(field.value());
-    response.content_type = std::string(answer[wire::field::content_type]);
-    response.body = std::move(answer.body());
-    return response;
-}
-
-Result<Response> Exchange::send(wire::request<wire::string_body> const& message) {
-    VFMGR_CHECK(begin(message));
+Result<Response> Exchange::send(std::string const& text) {
+    VFMGR_CHECK(begin(text));
     return whole();
 }
 
-Result<Response> Exchange::follow(wire::request<wire::string_body> const& message,
-                                  std::chrono::seconds silence_max,
+Result<Response> Exchange::follow(std::string const& text, std::chrono::seconds silence_max,
                                   std::function<bool(std::string_view)> const& take) {
-    VFMGR_CHECK(begin(message));
-    if (parser_.get().result_int() / 100 != 2) return whole();
-    parser_.body_limit(std::numeric_limits<std::uint64_t>::max());  // it is passed on at once
-    auto const done = [this](ErrorCode error, std::size_t) { result_ = error; };
-    while (!parser_.is_done()) {
-        deadline_ = std::chrono::steady_clock::now() + silence_max;
-        if (tls_)
-            wire::async_read_some(*tls_, buffer_, parser_, done);
-        else
-            wire::async_read_some(socket_, buffer_, parser_, done);
-        auto const came = finish("a stream", Sent::no);
-        if (!came && came.error().problem == Problem::timed_out)
-            return fail(
-                Problem::timed_out,
-                fmt::format("{} sent nothing for {} s", describe(target_), silence_max.count()),
-                "connect again");
-        VFMGR_CHECK(came);
-        auto const part = std::exchange(parser_.get().body(), {});
+    VFMGR_CHECK(begin(text));
+    if (answer_.status() / 100 != 2) return whole();
+    answer_.take_as_it_comes();
+    if (auto const fault = answer_.read({})) return fail(unreadable(target_, *fault, Sent::no));
+    while (true) {
+        auto const part = answer_.take_body();
         if (!part.empty() && !take(part)) break;
+        if (answer_.done()) break;
+        deadline_ = std::chrono::steady_clock::now() + silence_max;
+        auto const came = read_on("a stream", Sent::no);
+        if (!came && came.error().problem == Problem::timed_out)
+            return fail(silent(target_, silence_max));
+        VFMGR_CHECK(came);
     }
-    return response();
+    return answer_.response();
 }
 
 }  // namespace
@@ -235,18 +146,27 @@ Result<Response> Exchange::follow(wire::request<wire::string_body> const& messag
 Client::Client(Target target) : target_(std::move(target)) {}
 
 Result<Response> Client::send(Request const& request, std::chrono::seconds timeout) const {
-    VFMGR_TRY(auto const message, message_of(request, target_, token_));
-    Exchange exchange(target_, std::chrono::steady_clock::now() + timeout);
+    VFMGR_TRY(auto const text, request_text(request, target_, token_, Afterwards::closed));
+    Exchange exchange(target_, std::chrono::steady_clock::now() + timeout,
+                      AnswerReader::of(request));
     VFMGR_CHECK(exchange.open());
-    return exchange.send(message);
+    return exchange.send(text);
 }
 
 Result<Response> Client::follow(Request const& request, std::chrono::seconds silence_max,
                                 std::function<bool(std::string_view)> const& take) const {
-    VFMGR_TRY(auto const message, message_of(request, target_, token_));
+    VFMGR_TRY(auto const text, request_text(request, target_, token_, Afterwards::closed));
     Exchange exchange(target_, std::chrono::steady_clock::now() + silence_max);
     VFMGR_CHECK(exchange.open());
-    return exchange.follow(message, silence_max, take);
+    return exchange.follow(text, silence_max, take);
+}
+
+Result<std::string> fetch_ca(TlsTarget const& target, std::chrono::seconds timeout) {
+    Target const server = target;
+    Exchange exchange(server, std::chrono::steady_clock::now() + timeout);
+    VFMGR_CHECK(exchange.open());
+    VFMGR_TRY(Certificate const ca, pinned_ca(exchange.session(), target));
+    return pem_of(ca.get());
 }
 
 }  // namespace vfmgr::http

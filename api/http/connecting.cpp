@@ -32,9 +32,7 @@ std::chrono::milliseconds left(Deadline deadline) {
 }
 
 tl::unexpected<Error> too_late(Target const& target) {
-    return fail(Problem::timed_out,
-                fmt::format("{} accepted no connection in time", describe(target)),
-                remedy_of(target));
+    return fail(not_accepted_in_time(target));
 }
 
 tl::unexpected<Error> unreachable(Target const& target, std::string call, int error) {
@@ -83,11 +81,7 @@ Result<void> wait_connected(int fd, Target const& target, Deadline deadline) {
     } while (ready < 0 && errno == EINTR);
     if (ready < 0) return unreachable(target, "poll", errno);
     if (ready == 0) return too_late(target);
-    int error = 0;
-    socklen_t size = sizeof error;
-    if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
-    if (error != 0) return unreachable(target, "connect", error);
-    return {};
+    return connected(fd, target);
 }
 
 Result<FileDescriptor> connect_stream(FileDescriptor fd, SocketAddress const& address,
@@ -136,31 +130,9 @@ Result<FileDescriptor> connect_vsock(VsockTarget const& target, Deadline deadlin
                           deadline);
 }
 
-struct Resolved {
-    int error = 0;
-    std::vector<SocketAddress> addresses;
-};
-
-Resolved resolve(std::string const& host, std::string const& port) {
-    addrinfo hints{};
-    hints.ai_socktype = SOCK_STREAM;
-    hints.ai_flags = AI_NUMERICSERV;
-    addrinfo* found = nullptr;
-    Resolved resolved{.error = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found),
-                      .addresses = {}};
-    if (resolved.error != 0) return resolved;
-    for (auto const* each = found; each; each = each->ai_next) {
-        SocketAddress address;
-        address.length = each->ai_addrlen;
-        std::memcpy(&address.storage, each->ai_addr, each->ai_addrlen);
-        resolved.addresses.push_back(address);
-    }
-    ::freeaddrinfo(found);
-    return resolved;
-}
-
 // getaddrinfo() takes no deadline, so it runs in a thread that is abandoned at the deadline.
 std::optional<Resolved> resolve_until(TlsTarget const& target, Deadline deadline) {
+    if (auto const address = numeric_address(target)) return Resolved{0, {*address}};
     auto promise = std::make_shared<std::promise<Resolved>>();
     auto future = promise->get_future();
     std::thread([promise, host = target.host, port = std::to_string(target.port)] {
@@ -182,27 +154,15 @@ Result<void> bind_locally(int fd, TlsTarget const& target) {
 Result<FileDescriptor> connect_tls(TlsTarget const& target, Deadline deadline) {
     auto const resolved = resolve_until(target, deadline);
     if (!resolved) return too_late(target);
-    if (resolved->error != 0)
-        return fail(Problem::unavailable,
-                    fmt::format("the name '{}' has no address: {}", target.host,
-                                ::gai_strerror(resolved->error)),
-                    "check the name, or give an IP address");
+    if (resolved->error != 0) return fail(has_no_address(target, resolved->error));
     Result<FileDescriptor> last = too_late(target);
     for (auto const& address : resolved->addresses) {
-        FileDescriptor fd = new_socket(address.storage.ss_family);
-        if (!fd) {
-            last = unreachable(target, "socket", errno);
-            continue;
-        }
-        // The request must not wait for the ACK of the handshake's last message.
-        int const one = 1;
-        (void)::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-        if (auto const bound = bind_locally(fd.get(), target); !bound) {
-            last = fail(bound.error());
-            continue;
-        }
-        last = connect_stream(std::move(fd), address, target, deadline);
-        if (last) return last;
+        last = begin_to_connect(address, target);
+        if (!last) continue;
+        if (auto const done = wait_connected(last->get(), target, deadline); !done)
+            last = fail(done.error());
+        else
+            return last;
     }
     return last;
 }
@@ -214,6 +174,60 @@ Result<FileDescriptor> connect_to(Target const& target, Deadline deadline) {
     if (auto const* vsock = std::get_if<VsockTarget>(&target))
         return connect_vsock(*vsock, deadline);
     return connect_tls(std::get<TlsTarget>(target), deadline);
+}
+
+std::optional<SocketAddress> numeric_address(TlsTarget const& target) {
+    auto const address = IpAddress::parse(target.host);
+    if (!address) return std::nullopt;
+    return SocketAddress::of(*address, target.port);
+}
+
+Resolved resolve(std::string const& host, std::string const& port) {
+    addrinfo hints{};
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_NUMERICSERV;
+    addrinfo* found = nullptr;
+    Resolved resolved{.error = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found),
+                      .addresses = {}};
+    if (resolved.error != 0) return resolved;
+    for (auto const* each = found; each; each = each->ai_next) {
+        SocketAddress address;
+        address.length = each->ai_addrlen;
+        std::memcpy(&address.storage, each->ai_addr, each->ai_addrlen);
+        resolved.addresses.push_back(address);
+    }
+    ::freeaddrinfo(found);
+    return resolved;
+}
+
+Error has_no_address(TlsTarget const& target, int error) {
+    return {Problem::unavailable,
+            fmt::format("the name '{}' has no address: {}", target.host, ::gai_strerror(error)),
+            "check the name, or give an IP address"};
+}
+
+Result<FileDescriptor> begin_to_connect(SocketAddress const& address, TlsTarget const& target) {
+    FileDescriptor fd = new_socket(address.storage.ss_family);
+    if (!fd) return unreachable(target, "socket", errno);
+    // The request must not wait for the ACK of the handshake's last message.
+    int const one = 1;
+    (void)::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    VFMGR_CHECK(bind_locally(fd.get(), target));
+    if (::connect(fd.get(), address.get(), address.length) == 0 || errno == EINPROGRESS) return fd;
+    return unreachable(target, "connect", errno);
+}
+
+Result<void> connected(int fd, Target const& target) {
+    int error = 0;
+    socklen_t size = sizeof error;
+    if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+    if (error != 0) return unreachable(target, "connect", error);
+    return {};
+}
+
+Error not_accepted_in_time(Target const& target) {
+    return {Problem::timed_out, fmt::format("{} accepted no connection in time", describe(target)),
+            remedy_of(target)};
 }
 
 std::string describe(Target const& target) {

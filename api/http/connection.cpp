@@ -113,7 +113,8 @@ void BeastConnection::start() {
     enter(Phase::handshake,
           setup_.tls ? setup_.limits.first_request_seconds_max : setup_.limits.read_seconds_max);
     if (!setup_.tls) return wait_for_request();
-    peer_.handshake([self = shared_from_this()](ErrorCode failed) { self->on_handshake(failed); });
+    peer_.handshake(PeerSocket::As::server,
+                    [self = shared_from_this()](ErrorCode failed) { self->on_handshake(failed); });
 }
 
 void BeastConnection::on_handshake(ErrorCode failed) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // HTTP/1.1 with JSON over unix sockets, TLS and vsock. This header hides all of Beast, which is
-// used in server.cpp, connection.cpp and client.cpp. A Server and its io thread belong to the code
+// used in connection.cpp, parser.cpp and gzip.cpp. A Server and its io thread belong to the code
 // that creates it; a Client belongs to one thread at a time.
 #pragma once
 
 #include <atomic>
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -201,12 +202,20 @@ struct UnixTarget {
 struct TlsTarget {
     std::string host{};
     std::uint16_t port = 8470;
-    std::string ca_file{};        // PEM; or
-    std::string fingerprint{};    // SHA-256 of the certificate, hex
+    // What the server must show; one of them at least, and each that is given counts. A pin, which
+    // is all but ca_file, is checked before anything of a request is sent.
+    std::string ca_file{};        // PEM: the CAs of which one has signed its certificate
+    std::string fingerprint{};    // SHA-256 of its certificate (DER), hex
     std::string local_address{};  // to connect from; empty: the kernel's choice
     // PEM: what this client shows of itself; both or neither.
     std::string certificate_file{};
     std::string key_file{};
+    // SHA-256 of its SubjectPublicKeyInfo (DER), hex: holds for every certificate with this key.
+    std::string public_key{};
+    // SHA-256 of a CA certificate (DER), hex, that the server sends in its chain and that has
+    // signed its certificate for `host`. For a client that has no more than this hash of the CA.
+    std::string ca_sha256{};
+    auto operator<=>(TlsTarget const&) const = default;
 };
 struct VsockTarget {
     std::uint32_t cid = 2;
@@ -233,6 +242,10 @@ class Client {
     std::string token_;
 };
 
+// Connects, checks what `target` says and returns the CA certificate, PEM, that has its ca_sha256.
+// Errors: as a request's.
+[[nodiscard]] Result<std::string> fetch_ca(TlsTarget const& target, std::chrono::seconds timeout);
+
 // Returns the token of "Bearer <token>", an Authorization header's value. Empty if the value has
 // another form, or if the token is longer than 256 bytes.
 [[nodiscard]] std::string_view bearer_token(std::string_view authorization);
@@ -250,9 +263,13 @@ struct CertificateFacts {
     std::vector<std::string> names;  // DNS names and addresses
     Time expires_at{};
     bool made_here = false;  // by make_self_signed()
+    std::string public_key;  // as public_key_of()
 };
 [[nodiscard]] Result<CertificateFacts> read_certificate(std::string const& certificate_file);
 [[nodiscard]] Result<std::string> certificate_fingerprint(std::string const& certificate_file);
+// SHA-256 of the certificate's SubjectPublicKeyInfo (DER), hex: a pin that survives a renewal with
+// the same key.
+[[nodiscard]] Result<std::string> public_key_of(std::string const& certificate_file);
 // Checks that a server can serve with this certificate and key, unless they are empty, and trust
 // these CAs.
 [[nodiscard]] Result<void> check_certificate(TlsListen const& where);

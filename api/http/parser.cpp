@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <boost/beast/http.hpp>
+#include <limits>
 
+#include "api/http/outgoing.hpp"
+#include "api/http/uri.hpp"
 #include "api/http/wire.hpp"
 
 namespace vfmgr::http {
@@ -12,6 +15,13 @@ namespace vfmgr::http {
 namespace asio = boost::asio;
 namespace wire = boost::beast::http;
 using ErrorCode = boost::system::error_code;
+
+namespace {
+
+constexpr std::uint32_t answer_header_bytes_max = 64 * 1024;
+constexpr std::size_t answer_body_bytes_max = 32 * 1024 * 1024;
+
+}  // namespace
 
 std::optional<Refusal> refusal_of(ErrorCode const& error, Limits const& limits) {
     if (error == wire::error::end_of_stream) return std::nullopt;
@@ -47,6 +57,87 @@ tl::expected<Request, Response> read_request(std::string_view bytes, Limits cons
     if (error) return answer(refusal_of(error, limits).value_or(malformed("nothing was sent")));
     request->body = std::move(parser.get().body());
     return std::move(*request);
+}
+
+struct AnswerReader::Parser {
+    wire::response_parser<wire::string_body> of{};
+    std::string unread{};  // what the parser needs more for, or what follows the answer
+
+    std::optional<Unreadable> check(ErrorCode error) const {
+        if (!error || error == wire::error::need_more) return std::nullopt;
+        if (error == wire::error::body_limit)
+            return Unreadable{true, std::to_string(answer_body_bytes_max)};
+        return Unreadable{false, error.message()};
+    }
+};
+
+AnswerReader::AnswerReader(Of request) : parser_(std::make_unique<Parser>()) {
+    parser_->of.header_limit(answer_header_bytes_max);
+    parser_->of.body_limit(answer_body_bytes_max);
+    if (request == Of::head) parser_->of.skip(true);
+}
+
+AnswerReader::~AnswerReader() = default;
+
+// The header comes first: when header and body arrive together, Beast 1.74 forgets that the header
+// exceeded the body limit and reserves what Content-Length claims.
+std::optional<Unreadable> AnswerReader::read(std::string_view part) {
+    auto& [of, unread] = *parser_;
+    unread += part;
+    std::size_t used = 0;
+    ErrorCode error;
+    bool const had_header = of.is_header_done();
+    of.eager(had_header);
+    while (!error && !of.is_done() && used < unread.size() && of.is_header_done() == had_header)
+        used += of.put(asio::buffer(unread.data() + used, unread.size() - used), error);
+    unread.erase(0, used);
+    return parser_->check(error);
+}
+
+std::optional<Unreadable> AnswerReader::end() {
+    if (done()) return std::nullopt;
+    ErrorCode error = wire::error::end_of_stream;
+    if (parser_->of.got_some()) parser_->of.put_eof(error = {});
+    return parser_->check(error);
+}
+
+bool AnswerReader::has_header() const {
+    return parser_->of.is_header_done();
+}
+
+bool AnswerReader::done() const {
+    return parser_->of.is_done();
+}
+
+bool AnswerReader::started() const {
+    return parser_->of.got_some() || !parser_->unread.empty();
+}
+
+bool AnswerReader::keeps_connection() const {
+    return done() && parser_->of.keep_alive() && parser_->unread.empty();
+}
+
+int AnswerReader::status() const {
+    return static_cast<int>(parser_->of.get().result_int());
+}
+
+void AnswerReader::take_as_it_comes() {
+    parser_->of.body_limit(std::numeric_limits<std::uint64_t>::max());
+}
+
+std::string AnswerReader::take_body() {
+    return std::exchange(parser_->of.get().body(), {});
+}
+
+Response AnswerReader::response() {
+    auto& answer = parser_->of.get();
+    Response response;
+    response.status = status();
+    for (auto const& field : answer)
+        response.headers[lower_case(std::string(field.name_string()))] = std::string(field.value());
+    response.content_type = std::string(answer[wire::field::content_type]);
+    response.body = std::move(answer.body());
+    return response;
 }
 
 }  // namespace vfmgr::http

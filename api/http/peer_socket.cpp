@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/http/peer_socket.hpp"
 
+#include <fmt/format.h>
+
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/write.hpp>
 
@@ -11,16 +13,18 @@ namespace vfmgr::http {
 namespace asio = boost::asio;
 using ErrorCode = boost::system::error_code;
 
-bool PeerSocket::open(FileDescriptor fd, SSL_CTX* tls) {
+Result<void> PeerSocket::open(FileDescriptor fd, SSL_CTX* tls) {
     ErrorCode error;
     socket_.assign(asio::generic::stream_protocol(family_of(fd.get()), 0), fd.get(), error);
-    if (error) return false;
+    if (error)
+        return fail(Problem::internal, fmt::format("can't use a socket: {}", error.message()),
+                    "check the limits of open files and memory");
     (void)fd.release();
-    if (!tls) return true;
+    if (!tls) return {};
     SSL_CTX_up_ref(tls);
     context_.emplace(tls);
     tls_.emplace(socket_, *context_);
-    return true;
+    return {};
 }
 
 void PeerSocket::close() {
@@ -33,8 +37,10 @@ void PeerSocket::cancel() {
     socket_.cancel(ignored);
 }
 
-void PeerSocket::handshake(Done done) {
-    tls_->async_handshake(asio::ssl::stream_base::server, std::move(done));
+void PeerSocket::handshake(As as, Done done) {
+    tls_->async_handshake(
+        as == As::server ? asio::ssl::stream_base::server : asio::ssl::stream_base::client,
+        std::move(done));
 }
 
 void PeerSocket::write(std::vector<std::string_view> const& parts, Done done) {

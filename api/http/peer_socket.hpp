@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The socket of an accepted connection, with TLS or without. Internal to api/http. Lives on the io
-// thread; owned by its connection.
+// The socket of a connection, accepted or made, with TLS or without. Internal to api/http. Lives on
+// the io thread; owned by its connection.
 #pragma once
 
 #include <array>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "api/os/descriptor.hpp"
+#include "api/types/problem.hpp"
 
 namespace vfmgr::http {
 
@@ -23,8 +24,8 @@ class PeerSocket {
     using Done = std::function<void(boost::system::error_code)>;
 
     explicit PeerSocket(boost::asio::io_context& io) : socket_(io) {}
-    // Without `tls`: plain. False: this is not a socket.
-    [[nodiscard]] bool open(FileDescriptor fd, SSL_CTX* tls);
+    // Without `tls`: plain. Fails with internal if this is not a socket, or can't be waited for.
+    [[nodiscard]] Result<void> open(FileDescriptor fd, SSL_CTX* tls);
     void close();
     void cancel();  // what is pending
 
@@ -40,7 +41,8 @@ class PeerSocket {
     [[nodiscard]] int fd() { return socket_.native_handle(); }
     // Null: plain.
     [[nodiscard]] SSL* session() { return tls_ ? tls_->native_handle() : nullptr; }
-    void handshake(Done done);  // for TLS only
+    enum class As { server, client };
+    void handshake(As as, Done done);  // for TLS only
     // The parts stay as they are until `done` is called.
     void write(std::vector<std::string_view> const& parts, Done done);
     // Tells the peer that nothing more comes, and calls `done` when the peer has closed.

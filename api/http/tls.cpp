@@ -25,20 +25,6 @@ Result<SslContext> new_context(SSL_METHOD const* method) {
     return context;
 }
 
-std::string hex(unsigned char const* octets, unsigned size) {
-    std::string text;
-    for (unsigned i = 0; i < size; ++i) text += fmt::format("{:02x}", octets[i]);
-    return text;
-}
-
-// Normalizes a fingerprint: "AB:CD:…", as openssl prints it, equals our "abcd…".
-std::string plain_hex(std::string_view text) {
-    std::string out;
-    for (char c : text)
-        if (c != ':') out += (c >= 'A' && c <= 'F') ? static_cast<char>(c - 'A' + 'a') : c;
-    return out;
-}
-
 Result<void> use_certificate(SSL_CTX* context, std::string const& certificate_file,
                              std::string const& key_file) {
     if (SSL_CTX_use_certificate_chain_file(context, certificate_file.c_str()) != 1)
@@ -61,6 +47,12 @@ Error tls_error(Problem problem, std::string detail, std::string remedy) {
     if (auto text = take_ssl_error(); !text.empty())
         error.causes.push_back({"OpenSSL", {}, std::move(text)});
     return error;
+}
+
+std::string hex(unsigned char const* octets, unsigned size) {
+    std::string text;
+    for (unsigned i = 0; i < size; ++i) text += fmt::format("{:02x}", octets[i]);
+    return text;
 }
 
 std::string take_ssl_error() {
@@ -90,18 +82,7 @@ Result<void> check_certificate(TlsListen const& where) {
 }
 
 Result<SslContext> client_context(TlsTarget const& target) {
-    if (target.ca_file.empty() && target.fingerprint.empty())
-        return fail(
-            Problem::invalid_request,
-            fmt::format("neither a CA file nor a fingerprint is given to check {}", target.host),
-            "give a CA file or the certificate's SHA-256 fingerprint");
-    if (!target.fingerprint.empty()) {
-        auto const pin = plain_hex(target.fingerprint);
-        if (pin.size() != 64 || pin.find_first_not_of("0123456789abcdef") != std::string::npos)
-            return fail(Problem::invalid_request,
-                        fmt::format("'{}' is not a SHA-256 fingerprint", target.fingerprint),
-                        "give 64 hexadecimal digits, as vfmgrd prints them at start");
-    }
+    VFMGR_CHECK(check_form_of_pins(target));
     if (target.certificate_file.empty() != target.key_file.empty())
         return fail(Problem::invalid_request,
                     "a client certificate needs its key, and the key its certificate",
@@ -135,22 +116,9 @@ Result<void> expect_host(SSL* session, TlsTarget const& target) {
                           "give a host name or an IP address"));
 }
 
-Result<void> check_fingerprint(SSL const* session, TlsTarget const& target) {
-    if (target.fingerprint.empty()) return {};
-    Certificate const certificate(SSL_get1_peer_certificate(session));
-    if (!certificate)
-        return fail(Problem::unavailable, fmt::format("{} showed no certificate", target.host),
-                    "check that the port is vfmgrd's");
-    VFMGR_TRY(std::string found, fingerprint(certificate.get()));
-    if (found == plain_hex(target.fingerprint)) return {};
-    return fail(Problem::unavailable,
-                fmt::format("{} port {} showed a certificate with SHA-256 {}, not the expected {}",
-                            target.host, target.port, found, plain_hex(target.fingerprint)),
-                "compare with the fingerprint that vfmgrd printed on that host; if it was not "
-                "renewed there, another machine is in between");
-}
-
+// A client that checks a pin alone has OpenSSL verify, too, and does not mind the result.
 std::string verify_text(SSL const* session) {
+    if (SSL_get_verify_mode(session) == SSL_VERIFY_NONE) return {};
     auto const result = SSL_get_verify_result(session);
     return result == X509_V_OK ? std::string{} : X509_verify_cert_error_string(result);
 }
@@ -176,6 +144,16 @@ Result<Certificate> load_certificate(std::string const& certificate_file) {
                               fmt::format("{} holds no certificate", certificate_file),
                               "give a PEM file that begins with the certificate"));
     return certificate;
+}
+
+Result<std::string> pem_of(X509* certificate) {
+    Handle<BIO, BIO_free> const memory(BIO_new(BIO_s_mem()));
+    if (!memory || PEM_write_bio_X509(memory.get(), certificate) != 1)
+        return fail(tls_error(Problem::internal, "OpenSSL can't write a certificate",
+                              "check the host's OpenSSL and its policy"));
+    char* text = nullptr;
+    auto const size = BIO_get_mem_data(memory.get(), &text);
+    return std::string(text, static_cast<std::size_t>(size));
 }
 
 Result<std::string> certificate_fingerprint(std::string const& certificate_file) {

@@ -27,15 +27,24 @@ using SslContext = Handle<SSL_CTX, SSL_CTX_free>;
 [[nodiscard]] Time time_of(ASN1_TIME const* time);
 [[nodiscard]] Result<Certificate> load_certificate(std::string const& file);
 [[nodiscard]] Result<std::string> fingerprint(X509 const* certificate);
-// Whether `trust` accepts the certificate that the client showed; true if it showed none.
+[[nodiscard]] Result<std::string> pem_of(X509* certificate);
+// SHA-256 of its SubjectPublicKeyInfo (DER), hex.
+[[nodiscard]] Result<std::string> public_key(X509 const* certificate);
+// Whether `trust` accepts the certificate that the client showed, by the CA that it was accepted by
+// in the handshake; true if it showed none. False before it could.
 [[nodiscard]] bool still_verifies(SSL* session, SSL_CTX* trust);
 
-// Trusts the CA file. With a fingerprint it checks nothing; check_fingerprint() decides after the
-// handshake.
+// Trusts the CA file. It does not check the pins; check_pins() decides after the handshake.
 [[nodiscard]] Result<SslContext> client_context(TlsTarget const& target);
 // Sets the server name indication and, with a CA file, the name that the certificate must hold.
 [[nodiscard]] Result<void> expect_host(SSL* session, TlsTarget const& target);
-[[nodiscard]] Result<void> check_fingerprint(SSL const* session, TlsTarget const& target);
+// Checks the form of the target's pins, for what can't fit any certificate.
+[[nodiscard]] Result<void> check_form_of_pins(TlsTarget const& target);
+// Checks the target's pins, after a handshake and before anything is sent.
+[[nodiscard]] Result<void> check_pins(SSL* session, TlsTarget const& target);
+// The certificate in the server's chain that has the target's ca_sha256. Checks that it is a CA's
+// and has signed the server's certificate for the target's host.
+[[nodiscard]] Result<Certificate> pinned_ca(SSL* session, TlsTarget const& target);
 
 // Returns the result of the certificate check, for an error's detail: "self-signed certificate".
 [[nodiscard]] std::string verify_text(SSL const* session);
@@ -44,5 +53,6 @@ using SslContext = Handle<SSL_CTX, SSL_CTX_free>;
 [[nodiscard]] Error tls_error(Problem problem, std::string detail, std::string remedy);
 // Returns OpenSSL's oldest queued error as text, and empties the queue.
 [[nodiscard]] std::string take_ssl_error();
+[[nodiscard]] std::string hex(unsigned char const* octets, unsigned size);
 
 }  // namespace vfmgr::http
