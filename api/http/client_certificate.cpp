@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates of clients: which ones a server accepts, what it reads from them, and how a client
-// learns that its own was refused.
+// Certificates of clients: what a server reads from them, and how a client learns that its own was
+// refused.
 #include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
@@ -17,26 +17,6 @@ namespace {
 using Names = Handle<GENERAL_NAMES, GENERAL_NAMES_free>;
 
 constexpr std::size_t name_characters_max = 255;
-
-// OpenSSL takes a certificate without an extended key usage for any purpose.
-int demand_client_use(int verified, X509_STORE_CTX* verification) {
-    if (verified != 1 || X509_STORE_CTX_get_error_depth(verification) != 0) return verified;
-    X509* const shown = X509_STORE_CTX_get_current_cert(verification);
-    bool const limited = (X509_get_extension_flags(shown) & EXFLAG_XKUSAGE) != 0;
-    if (limited && (X509_get_extended_key_usage(shown) & XKU_SSL_CLIENT) != 0) return 1;
-    X509_STORE_CTX_set_error(verification, X509_V_ERR_INVALID_PURPOSE);
-    return 0;
-}
-
-Result<void> check_revocation(X509_STORE* store, std::string const& crl_file) {
-    X509_LOOKUP* const lookup = X509_STORE_add_lookup(store, X509_LOOKUP_file());
-    if (!lookup || X509_load_crl_file(lookup, crl_file.c_str(), X509_FILETYPE_PEM) < 1)
-        return fail(tls_error(Problem::invalid_request,
-                              fmt::format("can't load the revocation lists in {}", crl_file),
-                              "give a PEM file with a list of each CA"));
-    X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
-    return {};
-}
 
 std::string text_of(ASN1_STRING const* value) {
     unsigned char* text = nullptr;
@@ -89,26 +69,6 @@ bool valid_certificate_name(std::string_view name) {
            std::ranges::all_of(name, visible);
 }
 
-Result<void> trust_clients(SSL_CTX* context, TlsListen const& where) {
-    if (where.client_ca_file.empty()) return {};
-    ERR_clear_error();
-    auto* const accepted = SSL_load_client_CA_file(where.client_ca_file.c_str());
-    if (!accepted || SSL_CTX_load_verify_file(context, where.client_ca_file.c_str()) != 1) {
-        sk_X509_NAME_pop_free(accepted, X509_NAME_free);
-        return fail(tls_error(Problem::invalid_request,
-                              fmt::format("can't load the client CAs in {}", where.client_ca_file),
-                              "give a PEM file with the CA's certificate"));
-    }
-    // Sent to clients: one with several certificates then knows which to show.
-    SSL_CTX_set_client_CA_list(context, accepted);
-    X509_STORE* const store = SSL_CTX_get_cert_store(context);
-    // An intermediate CA in the file is trusted for itself; its root may have signed others.
-    X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
-    if (!where.client_crl_file.empty()) VFMGR_CHECK(check_revocation(store, where.client_crl_file));
-    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, demand_client_use);
-    return {};
-}
-
 std::vector<std::string> certificate_names(X509 const* certificate) {
     int critical = 0;
     Names const all(static_cast<GENERAL_NAMES*>(
@@ -118,27 +78,6 @@ std::vector<std::string> certificate_names(X509 const* certificate) {
     for (int const kind : {GEN_URI, GEN_DNS})
         if (auto names = names_of_kind(all.get(), kind)) return std::move(*names);
     return common_name(certificate);
-}
-
-std::optional<PeerCertificate> peer_certificate(SSL const* session) {
-    Certificate const shown(SSL_get1_peer_certificate(session));
-    if (!shown) return std::nullopt;
-    return PeerCertificate{certificate_names(shown.get()),
-                           time_of(X509_get0_notAfter(shown.get()))};
-}
-
-bool still_verifies(SSL* session, SSL_CTX* trust) {
-    Certificate const shown(SSL_get1_peer_certificate(session));
-    if (!shown) return true;
-    Handle<X509_STORE_CTX, X509_STORE_CTX_free> const verification(X509_STORE_CTX_new());
-    // As OpenSSL does it in a handshake.
-    if (!verification ||
-        X509_STORE_CTX_init(verification.get(), SSL_CTX_get_cert_store(trust), shown.get(),
-                            SSL_get_peer_cert_chain(session)) != 1 ||
-        X509_STORE_CTX_set_default(verification.get(), "ssl_client") != 1)
-        return false;
-    X509_STORE_CTX_set_verify_cb(verification.get(), demand_client_use);
-    return X509_verify_cert(verification.get()) == 1;
 }
 
 // With TLS 1.3 a client's handshake ends before the server has verified its certificate, so the

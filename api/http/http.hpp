@@ -35,6 +35,10 @@ struct PeerCertificate {
     // valid_certificate_name(); empty if it has none.
     std::vector<std::string> names{};
     Time expires_at{};
+    // SHA-256 of the CA certificate (DER, hex) at which the verified chain ends: one that is in
+    // client_ca_file or fleet_ca_file. Two CAs may both have signed one name; this tells them
+    // apart.
+    std::string authority{};
 };
 struct TcpPeer {
     std::string address{};
@@ -143,6 +147,10 @@ struct TlsListen {
     std::string client_ca_file{};
     // PEM: a current revocation list of each CA in a certificate's chain. Empty: none is checked.
     std::string client_crl_file{};
+    // PEM: one more CA whose client certificates are accepted, for which no revocation list is
+    // asked. A chain ends in one of the two files, never in both. A CA that is in client_ca_file,
+    // too, counts as one of that file. Empty: there is none.
+    std::string fleet_ca_file{};
     // Takes only what comes over this netdev, and listens even before it has the address. Empty:
     // any.
     std::string interface{};
