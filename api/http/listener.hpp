@@ -11,27 +11,13 @@
 
 #include "api/http/connection.hpp"
 #include "api/http/http.hpp"
+#include "api/http/io_thread.hpp"
 #include "api/http/listening.hpp"
 #include "api/http/places.hpp"
 
 namespace vfmgr::http {
 
 using TurnedAway = std::function<void(Peer const&, Error const&)>;
-
-// Contains exceptions. One that leaves the io thread ends the daemon; this limits the damage to the
-// connection that threw.
-template <class Work>
-bool returns(OnBug const& on_bug, Work work) {
-    try {
-        work();
-        return true;
-    } catch (std::exception const& bug) {
-        on_bug(bug.what());
-    } catch (...) {
-        on_bug("an exception of unknown type");
-    }
-    return false;
-}
 
 class Listener {
   public:

@@ -30,9 +30,11 @@ class Answer {
 
 }  // namespace
 
-void Mailbox::post(std::function<void()> work) {
+bool Mailbox::post(std::function<void()> work) {
     std::lock_guard const lock(mutex_);
-    if (post_) post_(std::move(work));
+    if (!post_) return false;
+    post_(std::move(work));
+    return true;
 }
 
 void Mailbox::close() {

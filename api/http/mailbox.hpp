@@ -17,7 +17,8 @@ class Mailbox {
   public:
     using Post = std::function<void(std::function<void()>)>;
     explicit Mailbox(Post post) : post_(std::move(post)) {}
-    void post(std::function<void()> work);
+    // False: it was closed, and has dropped the work.
+    bool post(std::function<void()> work);
     void close();
 
   private:

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <signal.h>
-
 #include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -106,13 +104,7 @@ void Server::on_turned_away(std::function<void(Peer const&, Error const&)> repor
 
 void Server::start() {
     if (impl_->thread.joinable()) return;
-    // Signals go to the thread that waits for them, never to this one.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    impl_->thread = std::thread([impl = impl_.get()] { impl->run_io(); });
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    impl_->thread = start_io_thread([impl = impl_.get()] { impl->run_io(); });
 }
 
 void Server::stop() {
