@@ -10,6 +10,7 @@
 #include "api/types/desired.hpp"
 #include "api/types/event.hpp"
 #include "api/types/firmware.hpp"
+#include "api/types/fleet_reservation.hpp"
 #include "api/types/host_tree.hpp"
 #include "api/types/identities.hpp"
 #include "api/types/json.hpp"
@@ -88,7 +89,7 @@ void as_prefix(std::string_view text) {
     if (auto const broadcast = prefix->broadcast()) require(prefix->contains(*broadcast));
 }
 
-constexpr std::array<void (*)(std::string_view), 36> parsers{as_document<PfSpec>,
+constexpr std::array<void (*)(std::string_view), 37> parsers{as_document<PfSpec>,
                                                              as_document<AttachmentSpec>,
                                                              as_document<VfSpec>,
                                                              as_document<Operation>,
@@ -123,7 +124,8 @@ constexpr std::array<void (*)(std::string_view), 36> parsers{as_document<PfSpec>
                                                              as_document<AttachmentPatch>,
                                                              as_document<HostTree>,
                                                              as_document<VmTopology>,
-                                                             as_pkey};
+                                                             as_pkey,
+                                                             as_document<FleetReservationSpec>};
 
 }  // namespace
 

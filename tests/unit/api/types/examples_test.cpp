@@ -12,6 +12,7 @@
 #include "api/types/enrolment.hpp"
 #include "api/types/event.hpp"
 #include "api/types/firmware.hpp"
+#include "api/types/fleet_reservation.hpp"
 #include "api/types/guest.hpp"
 #include "api/types/identities.hpp"
 #include "api/types/json.hpp"
@@ -74,6 +75,8 @@ TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<Tenant>("tenant-least");
     expect_golden<ReservationSpec>("reservation_spec");
     expect_golden<Reservation>("reservation");
+    expect_golden<FleetReservationSpec>("fleet_reservation_spec");
+    expect_golden<FleetReservation>("fleet_reservation");
     expect_golden<Identities>("identities");
     expect_golden<DesiredDocument>("desired");
     expect_golden<AttachmentSpec>("attachment_spec-all");
@@ -124,6 +127,7 @@ TEST(Examples, SpecsMayLeaveMembersOut) {
     expect_same_value<Network>("network-least");
     expect_same_value<Pool>("pool-least");
     expect_same_value<ReservationSpec>("reservation_spec-least");
+    expect_same_value<FleetReservationSpec>("fleet_reservation_spec-least");
     expect_same_value<AttachmentSpec>("attachment_spec");
     expect_same_value<AttachmentSpec>("attachment_spec-least");
 }
