@@ -74,25 +74,30 @@ Result<void> FakeHost::load(nlohmann::json const& document) {
     plug_in(gids);
     verdict_ = host.verdict;
     step_time_ = std::chrono::milliseconds(host.step_milliseconds);
-    for (auto const& one : host.vms) {
-        auto vm = make_vm(one.name, one.uuid);
-        vm.has_vsock = one.vsock;
-        vm.free_pcie_ports = one.free_pcie_ports;
-        vm.interfaces = one.interfaces;
-        vm.declared = one.declared;
-        vm.pcie = one.pcie;
-        for (auto const& gpu : one.gpus) vm.config.push_back({gpu, std::nullopt});
-        vm.state = VmState::shut_off;
-        vm.start_id.reset();
-        vm.vsock_cid.reset();
-        hypervisor_.add(std::move(vm));
-        if (one.runs) VFMGR_CHECK(hypervisor_.start(one.uuid));
-    }
+    for (auto const& one : host.vms) VFMGR_CHECK(define(one));
     return {};
+}
+
+Result<void> FakeHost::define(HostVm const& one) {
+    auto vm = make_vm(one.name, one.uuid);
+    vm.has_vsock = one.vsock;
+    vm.free_pcie_ports = one.free_pcie_ports;
+    vm.interfaces = one.interfaces;
+    vm.declared = one.declared;
+    vm.pcie = one.pcie;
+    for (auto const& gpu : one.gpus) vm.config.push_back({gpu, std::nullopt});
+    vm.state = VmState::shut_off;
+    vm.start_id.reset();
+    vm.vsock_cid.reset();
+    hypervisor_.add(std::move(vm));
+    return one.runs ? hypervisor_.start(one.uuid) : Result<void>{};
 }
 
 Result<void> FakeHost::happen(std::string_view line) {
     VFMGR_TRY(auto const what, from_json_text<Happening>(line));
+    if (what.define_vm) VFMGR_CHECK(define(*what.define_vm));
+    if (what.undefine_vm)
+        hypervisor_.change([&](HypervisorView& view) { view.vms.erase(*what.undefine_vm); });
     if (what.start_vm) VFMGR_CHECK(hypervisor_.start(*what.start_vm));
     if (what.stop_vm) hypervisor_.stop(*what.stop_vm);
     if (what.hold) kernel_.hold(what.hold->pci, {what.hold->pid, what.hold->comm});
@@ -113,6 +118,7 @@ Result<void> FakeHost::happen(std::string_view line) {
         guestd_down_ = *what.guestd == Service::down;
         if (guestd_down_ && on_guestd_down_) on_guestd_down_();
     }
+    kept_.note();
     std::lock_guard const lock(mutex_);
     if (what.detach) hypervisor_.detach = *what.detach;
     if (what.peers) peers_ = *what.peers;
@@ -168,7 +174,9 @@ Result<Observed> FakeHost::TimedKernel::perform(KernelStep const& step, Deadline
             return fail(Problem::kernel_refused, fmt::format("the test refuses {}", name),
                         "let the test take it");
     }
-    return host_.kernel_.perform(step, deadline);
+    auto done = host_.kernel_.perform(step, deadline);
+    host_.kept_.note();
+    return done;
 }
 
 Result<std::vector<FirmwareCard>> FakeHost::TimedKernel::read_firmware(
@@ -202,7 +210,9 @@ Result<HypervisorView> FakeHost::TimedHypervisor::observe(HypervisorScope const&
 
 Result<Observed> FakeHost::TimedHypervisor::perform(HypervisorStep const& step, Deadline deadline) {
     std::lock_guard const lock(host_.mutex_);
-    return host_.hypervisor_.perform(step, deadline);
+    auto done = host_.hypervisor_.perform(step, deadline);
+    host_.kept_.note();
+    return done;
 }
 
 Result<void> FakeHost::TimedHypervisor::settle(std::string const& vm_uuid, Deadline deadline) {

@@ -6,11 +6,13 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <filesystem>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
+#include "tests/contract/kept_host.hpp"
 #include "tests/fakes/fake_hypervisor.hpp"
 #include "tests/fakes/fake_kernel.hpp"
 
@@ -19,6 +21,8 @@ namespace vfmgr::fakes {
 // The result of the check that a VM's address is its VF's: it is the VF's, it is another machine's,
 // no machine answers, the kernel refuses the check, the check never returns, the check throws.
 enum class Peers { right, wrong, silent, refused, hanging, broken };
+
+struct HostVm;  // of the document
 
 // {"pfs": [{"model": "igb", "pci": "0000:01:00.0", "ifname": "enp1s0", "total_vfs": 7,
 //           "rdma_device": "mlx5_0"}],                 // model, pci and ifname are required
@@ -36,7 +40,12 @@ class FakeHost final {
     FakeHost() { kernel_.keeps_steps = hypervisor_.keeps_steps = false; }
     // Returns the document's violations, if it has any.
     [[nodiscard]] Result<void> load(nlohmann::json const& document);
+    // Keeps the host in files from now on, as kept_host.hpp says.
+    [[nodiscard]] Result<void> keep(std::filesystem::path file) {
+        return kept_.open(std::move(file));
+    }
     // Applies one change to the host; the line's only member names it:
+    // {"define_vm": a VM as in the document} {"undefine_vm": UUID}
     // {"start_vm": UUID} {"stop_vm": UUID} {"hold": {"pci", "pid", "comm"}} {"release": {"pci",
     // "pid"}} {"stuck": {"pf", "why"}} {"unstick": PF} {"libvirt": "down" or "up"}
     // {"guestd": "down" or "up"}: whether vfmgrd reaches vfmgr-guestd
@@ -60,6 +69,8 @@ class FakeHost final {
     [[nodiscard]] Result<void> check_peer();
 
   private:
+    [[nodiscard]] Result<void> define(HostVm const& vm);
+
     // Adds to the fake what a test may change while threads run: the time of an observation, the
     // duration of a step.
     class TimedKernel final : public Kernel {
@@ -88,6 +99,7 @@ class FakeHost final {
     FakeKernel kernel_;
     std::map<PciAddress, PfState> cards_;  // as in the document
     FakeHypervisor hypervisor_{kernel_};
+    KeptHost kept_{kernel_, hypervisor_};
     TimedKernel timed_kernel_{*this};
     TimedHypervisor timed_hypervisor_{*this};
     std::atomic<bool> libvirt_down_ = false, guestd_down_ = false;

@@ -159,7 +159,8 @@ void fields(F& f, V& changed) {
 }
 
 struct Happening {
-    std::optional<std::string> start_vm, stop_vm, refuse_step;
+    std::optional<HostVm> define_vm;
+    std::optional<std::string> undefine_vm, start_vm, stop_vm, refuse_step;
     std::optional<Service> libvirt, guestd;
     std::optional<Holding> hold, release;
     std::optional<Hanging> stuck;
@@ -176,6 +177,8 @@ struct Happening {
 };
 template <class F, Of<Happening> V>
 void fields(F& f, V& happening) {
+    f.maybe("define_vm", happening.define_vm);
+    f.maybe("undefine_vm", happening.undefine_vm);
     f.maybe("start_vm", happening.start_vm);
     f.maybe("stop_vm", happening.stop_vm);
     f.maybe("refuse_step", happening.refuse_step);

@@ -2,14 +2,15 @@
 // The real vfmgrd, run(), with the real vfmgr-guestd, on a host of fakes:
 //
 //   vfmgrd_on_fakes --config vfmgr.toml --host host.json [--guests SOCKET]
-//                   [--responder FOLDER --responder-port PORT]
+//                   [--responder FOLDER --responder-port PORT] [--kept FILE]
 //
 // fake_host.hpp describes the host's document. Changes to the host come as lines of JSON on
 // standard input; each is answered by one line, "done" or the reason why not. Guests connect to a
 // unix socket and identify themselves: X-Vsock-Cid, and X-Vsock-Port, 1023 by default. From the
 // machine that it runs on it still reads what host/checks shows, and network events. With
 // --responder, another host's responder (vf-guest serve) answers at 127.0.0.1, with its token and
-// certificate in FOLDER. For contract tests and benches.
+// certificate in FOLDER. With --kept, the host outlives the process (kept_host.hpp). For contract
+// tests and benches.
 #include <sys/socket.h>
 
 #include <array>
@@ -160,6 +161,8 @@ int run_on_fakes(std::vector<std::string> const& words) {
     static auto& host = *new FakeHost;
     static auto& bell = *new Bell;
     if (auto const loaded = host.load(*described); !loaded) return failed(loaded.error());
+    if (auto const& file = named["--kept"]; !file.empty())
+        if (auto const kept = host.keep(file); !kept) return failed(kept.error());
     OtherResponder other;
     if (auto const& folder = named["--responder"]; !folder.empty()) {
         auto const port = static_cast<std::uint16_t>(std::stoi(named["--responder-port"]));
