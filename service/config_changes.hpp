@@ -3,19 +3,12 @@
 // Values and pure functions; any thread.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "service/config.hpp"
+#include "service/setting_values.hpp"
 
 namespace vfmgr {
-
-struct KeyChange {
-    std::string key;     // "limits.changes_per_second"
-    std::string before;  // empty: it was not set
-    std::string after;
-    bool operator==(KeyChange const&) const = default;
-};
 
 // By key.
 [[nodiscard]] std::vector<KeyChange> changes_between(Config const& before, Config const& after);

@@ -121,9 +121,10 @@ std::vector<Violation> read_config_files(ConfigPaths const& paths, ReadRoot cons
     return violations;
 }
 
-Result<void> none_of(std::vector<Violation> violations) {
+Result<void> none_of(std::vector<Violation> violations, std::string_view manual) {
     if (violations.empty()) return {};
-    Error error{Problem::invalid_request, {}, "correct it; vfmgr.toml(5) describes every key"};
+    Error error{
+        Problem::invalid_request, {}, fmt::format("correct it; {} describes every key", manual)};
     error.detail = fmt::format("{}: {}", violations.front().pointer, violations.front().detail);
     if (violations.size() > 1) error.detail += fmt::format(" (and {} more)", violations.size() - 1);
     error.violations = std::move(violations);

@@ -5,10 +5,11 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "service/config_paths.hpp"
 #include "service/config_values.hpp"
-#include "service/host_rules.hpp"
 
 namespace vfmgr {
 
@@ -46,10 +47,8 @@ class ConfigTables {
     ConfigPaths const& paths,
     std::function<void(ConfigTables&, toml::table const& root)> const& read);
 
-// The first violation as the detail, and all of them.
-[[nodiscard]] Result<void> none_of(std::vector<Violation> violations);
-
-// The keys of the rules, to be read into `rules`.
-[[nodiscard]] Keys host_rule_keys(ConfigTables& tables, HostRules& rules);
+// The first violation as the detail, and all of them. `manual` describes every key.
+[[nodiscard]] Result<void> none_of(std::vector<Violation> violations,
+                                   std::string_view manual = "vfmgr.toml(5)");
 
 }  // namespace vfmgr

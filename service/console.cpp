@@ -13,7 +13,7 @@
 
 #include "api/http/gzip.hpp"
 #include "api/os/descriptor.hpp"
-#include "vfmgr/proof/random_payload.hpp"
+#include "vfmgr/proof/digest.hpp"
 
 namespace vfmgr {
 namespace {

@@ -2,8 +2,6 @@
 #include "service/event_log.hpp"
 
 #include "service/log.hpp"
-#include "service/rate_limit.hpp"
-#include "service/routes/router.hpp"
 
 namespace vfmgr {
 namespace {
@@ -31,6 +29,10 @@ std::optional<Line> line_of(EventKind kind) {
         case EventKind::pf_answers:
         case EventKind::pci_free:
             return Line{Severity::notice, "a PF is no longer stuck"};
+        case EventKind::fleet_joined:
+            return Line{Severity::notice, "this host is in a fleet"};
+        case EventKind::fleet_left:
+            return Line{Severity::notice, "this host is in no fleet"};
         case EventKind::libvirt_lost:
             return Line{Severity::warning, "libvirt can't be queried"};
         case EventKind::libvirt_found:
@@ -80,26 +82,6 @@ void log_operation(Operation const& operation) {
          {"who", operation.requested_by},
          {"request_id", operation.request_id},
          {"detail", operation.problem ? operation.problem->detail : ""}});
-}
-
-std::function<void(http::Peer const&, Error const&)> report_turned_away(
-    std::shared_ptr<AuditTrail> trail, Clock& clock) {
-    RateLimit const lines{.burst = 3, .per_second = 0.1};
-    return [limiter = std::make_shared<RateLimiter<std::string>>(lines), trail = std::move(trail),
-            &clock](http::Peer const& peer, Error const& why) {
-        auto const who = stranger_name(peer);
-        if (why.problem == Problem::unauthorized)
-            trail->count({.at = clock.now(),
-                          .who = who,
-                          .request_id = {},
-                          .action = "TLS handshake",
-                          .subject = {},
-                          .outcome = "401",
-                          .refused = true,
-                          .from = who});
-        if (limiter->take(who, clock.steady_now()))
-            log(Severity::warning, "connection refused", {{"who", who}, {"detail", why.detail}});
-    };
 }
 
 }  // namespace vfmgr

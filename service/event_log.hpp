@@ -14,9 +14,5 @@ void log_events(std::vector<Event> const& events);
 void log_recovered(Operation const& operation);
 // Logs the end of an operation.
 void log_operation(Operation const& operation);
-// Logs connections that got no place, or whose client certificate was refused: at most three lines
-// per peer, then one every ten seconds. The audit counts the latter as failed authentications.
-[[nodiscard]] std::function<void(http::Peer const&, Error const&)> report_turned_away(
-    std::shared_ptr<AuditTrail> trail, Clock& clock);
 
 }  // namespace vfmgr

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/host_rules.hpp"
 
-#include "service/config_tables.hpp"
+#include "service/host_rule_keys.hpp"
 
 namespace vfmgr {
 namespace {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/types/problem.hpp"
+#include "service/config_paths.hpp"
 #include "vfmgr/plan/bounds.hpp"
 
 namespace vfmgr {
@@ -16,12 +17,6 @@ struct HostRules {
     std::vector<std::string> trusted_netdevs;  // RDMA links may be created on these
     HostBounds bounds;
     bool operator==(HostRules const&) const = default;
-};
-
-struct ConfigPaths {
-    std::string file = "/etc/vfmgr/vfmgr.toml";
-    std::string folder = "/etc/vfmgr/conf.d";
-    bool named = false;  // given by the admin: the file must exist
 };
 
 // Reads these keys alone: faults of others are vfmgrd's to report.

@@ -11,6 +11,7 @@
 #include "service/attend.hpp"
 #include "service/broker/link.hpp"
 #include "service/log.hpp"
+#include "service/log_failure.hpp"
 #include "service/run.hpp"
 #include "vfmgr/machine/bundle.hpp"
 #include "vfmgr/store/left_store.hpp"
@@ -23,12 +24,6 @@ constexpr int arenas = 2;
 // systemd's, of vfmgr-broker.socket and vfmgr-guestd.socket.
 constexpr char const* broker_socket = "/run/vfmgr-broker.sock";
 constexpr char const* guestd_socket = "/run/vfmgr-guestd.sock";
-
-int failed(Error const& error) {
-    log(Severity::error, error.detail, {{"remedy", error.remedy}});
-    log_violations(error);
-    return 1;
-}
 
 Result<FileDescriptor> connect_guestd() {
     auto const address = SocketAddress::of_unix(guestd_socket).value();

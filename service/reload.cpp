@@ -1,60 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/reload.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "service/config_changes.hpp"
 #include "service/log.hpp"
+#include "service/log_failure.hpp"
 #include "service/server_certificate.hpp"
 
 namespace vfmgr {
-namespace {
-
-constexpr std::chrono::hours warned_before{24 * 14};
-
-// A group of a new configuration may be misspelt, and one that was there before may be missing only
-// because a directory service is down: neither may take roles away.
-Result<void> lacks_no_group(std::vector<std::string> const& unknown,
-                            std::vector<std::string> const& unknown_before) {
-    for (auto const& group : unknown)
-        if (std::ranges::find(unknown_before, group) == unknown_before.end())
-            return fail(Problem::not_found,
-                        fmt::format("this host has no group '{}': roles.groups.{}", group, group),
-                        "see: getent group " + group);
-    return {};
-}
-
-void log_changes(Config const& running, Config const& wanted) {
-    for (auto const& [key, before, after] : changes_between(running, applicable(running, wanted)))
-        log(Severity::notice, "configuration changed",
-            {{"key", key}, {"from", before}, {"to", after}});
-    for (auto const& [key, before, after] : changes_between(applicable(running, wanted), wanted))
-        log(Severity::warning, "configuration changed, but only a restart applies it",
-            {{"key", key},
-             {"from", before},
-             {"to", after},
-             {"remedy", "systemctl restart vfmgrd"}});
-}
-
-void log_failure(std::string_view message, Error const& error) {
-    log(Severity::error, message,
-        {{"detail", detail_with_causes(error)}, {"remedy", error.remedy}});
-    log_violations(error);
-}
-
-}  // namespace
 
 ResolvedAccess resolve_access(Config const& config) {
     auto const& [groups, uids, clients] = config.roles;
     auto [rules, unknown] = resolve_roles(groups, uids, clients);
-    return {{std::move(rules), config.changes, {}}, std::move(unknown)};
-}
-
-void log_violations(Error const& error) {
-    for (auto const& violation : error.violations)
-        log(Severity::error, violation.detail, {{"at", violation.pointer}});
+    return {{std::move(rules), config.changes, {}, config.fleet_changes}, std::move(unknown)};
 }
 
 void Reload::run() {
@@ -63,8 +20,10 @@ void Reload::run() {
     if (!applied)
         return log_failure("the configuration is not reloaded: the one before stays in force",
                            applied.error());
-    log_changes(running_.config, *wanted);
-    running_.config = applicable(running_.config, std::move(*wanted));
+    auto const taken = applicable(running_.config, *wanted);
+    log_changes(changes_between(running_.config, taken), changes_between(taken, *wanted),
+                Program());
+    running_.config = taken;
     log(Severity::notice, "configuration reloaded");
 }
 
@@ -88,12 +47,8 @@ Result<std::set<std::string>> Reload::serve_tls(Config const& wanted) {
     auto const names = reloaded_.names();
     VFMGR_TRY(auto const files, tls_files(wanted, names, DaemonIs::running, reloaded_.clock.now()));
     VFMGR_TRY(auto served, served_as(files, wanted.tls, names));
-    VFMGR_CHECK(reloaded_.server.renew(files));
-    if (served.fingerprint != running_.fingerprint)
-        log(Severity::notice, "the certificate of TLS changed",
-            {{"file", files.certificate_file},
-             {"fingerprint_before", running_.fingerprint},
-             {"fingerprint", served.fingerprint}});
+    VFMGR_CHECK(reloaded_.server.renew(reloaded_.fleet.files_to_serve(files, reloaded_.server)));
+    log_certificate_change(files.certificate_file, running_.fingerprint, served.fingerprint);
     running_.fingerprint = std::move(served.fingerprint);
     return std::move(served.hosts);
 }
@@ -106,12 +61,7 @@ void Reload::look_after_certificate() {
             log_failure("the daemon's own certificate is not renewed", served.error());
         return;
     }
-    auto const facts = http::read_certificate(tls.certificate_file);
-    if (facts && facts->expires_at <= reloaded_.clock.now() + warned_before)
-        log(Severity::warning, "the certificate of TLS expires soon",
-            {{"file", tls.certificate_file},
-             {"expires_at", to_rfc3339(facts->expires_at)},
-             {"remedy", "replace it, then: systemctl reload vfmgrd"}});
+    warn_of_certificate_end(tls.certificate_file, reloaded_.clock.now(), Program());
 }
 
 }  // namespace vfmgr

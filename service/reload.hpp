@@ -11,6 +11,7 @@
 #include "service/auth/rules_in_force.hpp"
 #include "service/config.hpp"
 #include "service/event_streams.hpp"
+#include "service/fleet_access.hpp"
 
 namespace vfmgr {
 
@@ -31,6 +32,7 @@ struct Reloaded {
     RulesInForce& rules;
     http::Server& server;
     EventStreams streams;
+    FleetAccess& fleet;
     Clock const& clock;
 };
 
@@ -57,8 +59,5 @@ class Reload {
     Reloaded reloaded_;
     Running running_;
 };
-
-// Logs each violation with its place: file and line, or the setting.
-void log_violations(Error const& error);
 
 }  // namespace vfmgr

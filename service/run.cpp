@@ -2,7 +2,6 @@
 #include "service/run.hpp"
 
 #include <fmt/format.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,14 +10,17 @@
 #include <set>
 
 #include "api/os/handle.hpp"
-#include "service/attend.hpp"
+#include "service/due.hpp"
 #include "service/event_log.hpp"
+#include "service/fleet_access.hpp"
 #include "service/guest/identity.hpp"
 #include "service/guest_answers.hpp"
 #include "service/host_names.hpp"
+#include "service/listen_locally.hpp"
 #include "service/log.hpp"
 #include "service/routes/api.hpp"
-#include "service/routes/gate.hpp"
+#include "service/routes/host_gate.hpp"
+#include "service/routes/turned_away.hpp"
 #include "service/server_certificate.hpp"
 #include "vfmgr/checks/host/sriov_owners.hpp"
 #include "vfmgr/engine/audit_trail.hpp"
@@ -59,19 +61,33 @@ struct Answerers {
     Sessions& sessions;
     EventStreams const& events;
     Measured const& measured;
+    FleetSeams const& fleet;
 };
 
 std::vector<Route> all_routes(Answerers const& answerers, Clock& clock) {
     auto& [engine, guests, checks, firmware, traffic, console, token_uses, sessions, events,
-           measured] = answerers;
+           measured, fleet] = answerers;
     std::vector<Route> all;
-    for (auto& routes :
-         {root_routes(), document_routes(), host_routes(checks, traffic), pf_routes(engine),
-          firmware_routes(engine, firmware), network_routes(), pool_routes(), tenant_routes(),
-          desired_routes(), vm_routes(), rdma_link_routes(engine), attachment_routes(engine),
-          interop_routes(guests), enrolment_routes({engine, guests, clock}),
-          operation_routes(engine), event_routes(events), audit_routes(engine),
-          session_routes({engine, clock, sessions}), metrics_routes(measured)})
+    for (auto& routes : {root_routes(),
+                         document_routes(),
+                         host_routes(checks, traffic),
+                         pf_routes(engine),
+                         firmware_routes(engine, firmware),
+                         network_routes(),
+                         pool_routes(),
+                         tenant_routes(),
+                         desired_routes(),
+                         fleet_routes(fleet),
+                         vm_routes(),
+                         rdma_link_routes(engine),
+                         attachment_routes(engine),
+                         interop_routes(guests),
+                         enrolment_routes({engine, guests, clock}),
+                         operation_routes(engine),
+                         event_routes(events),
+                         audit_routes(engine),
+                         session_routes({engine, clock, sessions}),
+                         metrics_routes(measured)})
         all.insert(all.end(), routes.begin(), routes.end());
     for (auto& route : token_routes({engine, clock, token_uses, nouns_of(all)}))
         all.push_back(std::move(route));
@@ -79,32 +95,15 @@ std::vector<Route> all_routes(Answerers const& answerers, Clock& clock) {
     return all;
 }
 
-Result<void> listen_locally(UnixSettings const& unix_socket, http::Server& server,
-                            http::Handler const& handler) {
-    char** names = nullptr;
-    int const count = sd_listen_fds_with_names(0, &names);
-    bool inherited = false;
-    for (int i = 0; i < count; ++i) {
-        bool const local = std::string_view(names[i]) == "local";
-        free(names[i]);
-        if (!local) continue;
-        VFMGR_CHECK(server.listen(http::InheritedListen{SD_LISTEN_FDS_START + i}, handler));
-        inherited = true;
-    }
-    free(static_cast<void*>(names));
-    if (inherited) return {};
-    return server.listen(http::UnixListen{unix_socket.path, unix_socket.group, 0660}, handler);
-}
-
 // Empty without TLS.
 Result<ServedAs> listen_for_api(Config const& config, std::vector<std::string> const& names,
                                 http::Server& server, http::Handler const& handler,
-                                Clock const& clock) {
+                                FleetAccess& fleet, Clock const& clock) {
     VFMGR_CHECK(listen_locally(config.unix_socket, server, handler));
     if (!config.tls.enabled) return ServedAs{};
     VFMGR_TRY(auto const where, tls_files(config, names, DaemonIs::starting, clock.now()));
     VFMGR_TRY(ServedAs served, served_as(where, config.tls, names));
-    VFMGR_CHECK(server.listen(where, handler));
+    VFMGR_CHECK(server.listen(fleet.files_to_serve(where, server), handler));
     log(Severity::notice, "listening with TLS",
         {{"address", where.address},
          {"port", std::to_string(where.port)},
@@ -175,21 +174,24 @@ auto other_owners(std::function<checks::Facts()> collect) {
 // Closes the connections of tokens that were revoked or replaced. Ends the runs of a VM that has
 // stopped, even if another VM gets its CID at once. Runs that began after the change stay: they may
 // belong to the VM's next start.
-void follow_changes(Engine& engine, guestd::Link& guests, http::Server& server, Clock& clock) {
+void follow_changes(Engine& engine, guestd::Link& guests, http::Server& server, FleetAccess& fleet,
+                    Clock& clock) {
     struct Observed {
         Snapshot snapshot;
         Time at{};
     };
     Observed const first{engine.snapshot(), clock.now()};
-    engine.control().on_change([&engine, &guests, &server, &clock, before = first]() mutable {
-        auto const now = engine.snapshot();
-        if (now.tokens != before.snapshot.tokens) server.cut(http::lapsed);
-        auto const ended = ended_lives(before.snapshot.host->hypervisor, now.host->hypervisor);
-        engine.runs().end_runs(runs_of(ended, now, before.at));
-        before.snapshot.tokens = now.tokens;
-        if (!now.host->hypervisor.stale) before = {now, clock.now()};
-        guests.changed();
-    });
+    engine.control().on_change(
+        [&engine, &guests, &server, &fleet, &clock, before = first]() mutable {
+            auto const now = engine.snapshot();
+            fleet.follow(now.desired->fleet);
+            if (now.tokens != before.snapshot.tokens) server.cut(http::lapsed);
+            auto const ended = ended_lives(before.snapshot.host->hypervisor, now.host->hypervisor);
+            engine.runs().end_runs(runs_of(ended, now, before.at));
+            before.snapshot.tokens = now.tokens;
+            if (!now.host->hypervisor.stale) before = {now, clock.now()};
+            guests.changed();
+        });
 }
 
 // Closes the connections of sessions that have ended. Not at once: the answer to the request that
@@ -199,10 +201,14 @@ void cut_after_answer(http::Server& server,
     post([&server] { server.cut(http::lapsed); });
 }
 
+void log_bug(std::string const& what) {
+    log(Severity::error, "a bug in vfmgrd", {{"detail", what}});
+}
+
 auto counted_in(Metrics& metrics) {
-    return [&metrics](Route const* route, http::Request const& request,
+    return [&metrics](Endpoint const* endpoint, http::Request const& request,
                       http::Response const& response) {
-        metrics.answered(route, request.method, static_cast<unsigned>(response.status));
+        metrics.answered(endpoint, request.method, static_cast<unsigned>(response.status));
     };
 }
 
@@ -227,14 +233,6 @@ Result<EventStreams> follow_events(Engine& engine, http::Server& server, Metrics
     VFMGR_TRY(auto const latest, engine.on_events(pass_on, limits.recent.events));
     streams.begin(latest);
     return streams;
-}
-
-void serve_until_signal(Attended const& attended) {
-    sd_notify(0, "READY=1");
-    log(Severity::notice, "ready", {{"version", VFMGR_VERSION}});
-    auto const signal = attend(attended);
-    sd_notify(0, "STOPPING=1");
-    log(Severity::notice, "stopping", {{"signal", std::to_string(signal)}});
 }
 
 // Answers open requests first. An operation that still waits for a guest, or behind such an
@@ -263,13 +261,12 @@ Result<void> run(Config const& config, LoadConfig const& load, HostSeams const& 
     Sessions sessions;
     auto access = access_at_start(config);
     RulesInForce rules(access.rules);
+    FleetAccess fleet(config.state_dir + "/fleet-ca.pem");
     Engine engine(
         kernel, hypervisor, std::move(control), clock,
         [](ResponderTarget const& target) { return serve::RemoteResponder(target).info(); },
         config.rules.trusted_netdevs, other_owners(collect_owners), config.rules.bounds);
-    engine.control().on_bug([](std::string const& what) {
-        log(Severity::error, "a bug in vfmgrd", {{"detail", what}});
-    });
+    engine.control().on_bug(log_bug);
     // Set before the first observation: a later change rings the bell, and is observed.
     guestd::Link guests(connect_guestd, guest_answers({engine, hypervisor, bell, clock}), clock);
     bell.on_ring([&engine, &guests](News news) {
@@ -288,35 +285,39 @@ Result<void> run(Config const& config, LoadConfig const& load, HostSeams const& 
     http::Server server(config.limits, [](std::string const& what) {
         log(Severity::error, "an exception ended a connection", {{"detail", what}});
     });
-    server.on_turned_away(report_turned_away(trail, clock));
+    server.on_turned_away(report_turned_away(audit_of(trail), clock));
+    fleet.follow(engine.snapshot().desired->fleet);
     auto const names = [&engine, address = config.tls.address] {
         return names_of_host(engine, address);
     };
     VFMGR_TRY(auto const streams, follow_events(engine, server, metrics, config.events));
     sessions.on_end([&server, post = server.io_post()] { cut_after_answer(server, post); });
-    auto gate = api_gate(rules, engine, trail, token_uses, sessions, clock);
+    auto gate = host_gate(rules, engine, trail, token_uses, sessions, fleet, clock);
     gate.every = counted_in(metrics);
     Measured const measured{metrics, traffic, load_of(guests, store_file(config))};
-    auto const answer = router(engine,
-                               all_routes({engine, guests, host_checks, firmware, traffic, console,
-                                           token_uses, sessions, streams, measured},
-                                          clock),
-                               std::move(gate));
-    VFMGR_TRY(auto served, listen_for_api(config, names(), server, answer, clock));
+    auto const answer = router(
+        engine,
+        all_routes({engine, guests, host_checks, firmware, traffic, console, token_uses, sessions,
+                    streams, measured, FleetSeams{engine, fleet, config.tls.enabled}},
+                   clock),
+        std::move(gate), server.io_post());
+    VFMGR_TRY(auto served, listen_for_api(config, names(), server, answer, fleet, clock));
     access.rules.hosts = std::move(served.hosts);
     rules.set(std::move(access.rules));
-    Reload reload({load, names, rules, server, streams, clock},
+    Reload reload({load, names, rules, server, streams, fleet, clock},
                   {config, std::move(access.unknown_groups), std::move(served.fingerprint)});
     engine.on_operation([&metrics](Operation const& operation) {
         log_operation(operation);
         metrics.operation_ended(operation);
     });
-    follow_changes(engine, guests, server, clock);
+    follow_changes(engine, guests, server, fleet, clock);
     guests.start();
     engine.start_observing();
     engine.runs().start_schedule(schedule_hooks(guests));
     server.start();
-    serve_until_signal({engine, server, *trail, token_uses, reload, clock});
+    DueWork const due{engine, server, *trail, token_uses, reload, clock};
+    serve_until_signal(attended_by(due), VFMGR_VERSION);
+    save_all_token_uses(due);
     stop(engine, server, *trail, clock);
     return {};
 }

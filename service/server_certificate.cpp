@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "service/auth/origin.hpp"
 #include "service/log.hpp"
 
 namespace vfmgr {
@@ -55,16 +54,6 @@ Result<http::TlsListen> tls_files(Config const& config, std::vector<std::string>
     else
         VFMGR_CHECK(http::make_self_signed(files.certificate_file, files.key_file, names));
     return files;
-}
-
-Result<ServedAs> served_as(http::TlsListen const& files, TlsSettings const& tls,
-                           std::vector<std::string> const& names) {
-    VFMGR_TRY(auto const certificate, http::read_certificate(files.certificate_file));
-    ServedAs served{certificate.fingerprint, {"localhost", "127.0.0.1", "::1"}};
-    for (auto const* const list : {&names, &certificate.names, &tls.host_names})
-        for (auto const& name : *list)
-            if (auto host = host_name(name)) served.hosts.insert(std::move(*host));
-    return served;
 }
 
 }  // namespace vfmgr

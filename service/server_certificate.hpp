@@ -4,11 +4,11 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "service/config.hpp"
+#include "service/served_as.hpp"
 
 namespace vfmgr {
 
@@ -28,15 +28,5 @@ enum class DaemonIs { starting, running };
 [[nodiscard]] Result<http::TlsListen> tls_files(Config const& config,
                                                 std::vector<std::string> const& names,
                                                 DaemonIs daemon_is, Time now);
-
-// What clients know of the daemon that serves with these files.
-struct ServedAs {
-    std::string fingerprint;
-    // Names and addresses that requests may be for: the host's, the certificate's, and those that
-    // the configuration adds. As host_name() writes them.
-    std::set<std::string> hosts;
-};
-[[nodiscard]] Result<ServedAs> served_as(http::TlsListen const& files, TlsSettings const& tls,
-                                         std::vector<std::string> const& names);
 
 }  // namespace vfmgr

@@ -167,10 +167,10 @@ std::optional<PeerCertificate> peer_certificate(SSL const* session) {
 
 bool still_verifies(SSL* session, SSL_CTX* trust) {
     Certificate const shown(SSL_get1_peer_certificate(session));
-    // In the middle of a handshake: what comes would be verified by what was trusted before.
-    bool const may_come =
-        SSL_in_init(session) == 1 && SSL_get_verify_mode(session) != SSL_VERIFY_NONE;
-    if (!shown) return !may_come;
+    // In the middle of a handshake: what comes is verified by what is trusted now.
+    bool const may_come = !shown && SSL_in_init(session) == 1;
+    if (may_come) return SSL_set_SSL_CTX(session, trust) == trust;
+    if (!shown) return true;
     auto const before = end_of(SSL_get0_verified_chain(session));
     for (auto* const store : {fleet_store(trust), SSL_CTX_get_cert_store(trust)}) {
         auto const now = verify(store, shown.get(), SSL_get_peer_cert_chain(session),

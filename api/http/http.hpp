@@ -270,8 +270,9 @@ struct CertificateFacts {
     std::string fingerprint;         // as certificate_fingerprint()
     std::vector<std::string> names;  // DNS names and addresses
     Time expires_at{};
-    bool made_here = false;  // by make_self_signed()
-    std::string public_key;  // as public_key_of()
+    bool made_here = false;                   // by make_self_signed()
+    std::string public_key;                   // as public_key_of()
+    std::vector<std::string> client_names{};  // as PeerCertificate::names
 };
 [[nodiscard]] Result<CertificateFacts> read_certificate(std::string const& certificate_file);
 [[nodiscard]] Result<std::string> certificate_fingerprint(std::string const& certificate_file);

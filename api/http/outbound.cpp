@@ -18,7 +18,7 @@ void Outbound::open(std::function<void()> opened, Failed failed) {
     failed_ = std::move(failed);
     resolver_.find(target_, [self = shared_from_this()](Resolved const& resolved) {
         if (self->phase_ == Phase::closed) return;
-        if (resolved.error != 0)
+        if (resolved.error != 0 || resolved.addresses.empty())
             return self->fail_with(has_no_address(self->target_, resolved.error));
         self->addresses_.assign(resolved.addresses.rbegin(), resolved.addresses.rend());
         self->try_next();

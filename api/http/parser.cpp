@@ -61,9 +61,26 @@ tl::expected<Request, Response> read_request(std::string_view bytes, Limits cons
 
 struct AnswerReader::Parser {
     wire::response_parser<wire::string_body> of{};
-    std::string unread{};  // what the parser needs more for, or what follows the answer
+    std::string unread{};     // what the parser needs more for, or what follows the answer
+    bool needs_more = false;  // of a header or of a chunk's header
+    Response header_only{};   // once that has come
 
-    std::optional<Unreadable> check(ErrorCode error) const {
+    // Beast 1.74 asserts that a chunked body whose last chunk has begun goes on with no less than
+    // that chunk's five bytes. Nothing of a body is complete in fewer bytes.
+    [[nodiscard]] bool can_go_on() const {
+        constexpr std::size_t last_chunk_bytes = 5;
+        return !needs_more || !of.is_header_done() || unread.size() >= last_chunk_bytes;
+    }
+    // Trailers of a chunked body go into the same container and must not pass for headers.
+    void take_header() {
+        auto const& answer = of.get();
+        header_only.status = static_cast<int>(answer.result_int());
+        for (auto const& field : answer)
+            header_only.headers[lower_case(std::string(field.name_string()))] =
+                std::string(field.value());
+        header_only.content_type = std::string(answer[wire::field::content_type]);
+    }
+    [[nodiscard]] static std::optional<Unreadable> check(ErrorCode error) {
         if (!error || error == wire::error::need_more) return std::nullopt;
         if (error == wire::error::body_limit)
             return Unreadable{true, std::to_string(answer_body_bytes_max)};
@@ -82,23 +99,27 @@ AnswerReader::~AnswerReader() = default;
 // The header comes first: when header and body arrive together, Beast 1.74 forgets that the header
 // exceeded the body limit and reserves what Content-Length claims.
 std::optional<Unreadable> AnswerReader::read(std::string_view part) {
-    auto& [of, unread] = *parser_;
+    auto& [of, unread, needs_more, header_only] = *parser_;
     unread += part;
     std::size_t used = 0;
     ErrorCode error;
     bool const had_header = of.is_header_done();
     of.eager(had_header);
-    while (!error && !of.is_done() && used < unread.size() && of.is_header_done() == had_header)
+    while (!error && !of.is_done() && used < unread.size() && parser_->can_go_on() &&
+           of.is_header_done() == had_header) {
         used += of.put(asio::buffer(unread.data() + used, unread.size() - used), error);
+        needs_more = error == wire::error::need_more;
+    }
     unread.erase(0, used);
-    return parser_->check(error);
+    if (!had_header && of.is_header_done()) parser_->take_header();
+    return Parser::check(error);
 }
 
 std::optional<Unreadable> AnswerReader::end() {
     if (done()) return std::nullopt;
     ErrorCode error = wire::error::end_of_stream;
     if (parser_->of.got_some()) parser_->of.put_eof(error = {});
-    return parser_->check(error);
+    return Parser::check(error);
 }
 
 bool AnswerReader::has_header() const {
@@ -118,7 +139,7 @@ bool AnswerReader::keeps_connection() const {
 }
 
 int AnswerReader::status() const {
-    return static_cast<int>(parser_->of.get().result_int());
+    return parser_->header_only.status;
 }
 
 void AnswerReader::take_as_it_comes() {
@@ -130,13 +151,8 @@ std::string AnswerReader::take_body() {
 }
 
 Response AnswerReader::response() {
-    auto& answer = parser_->of.get();
-    Response response;
-    response.status = status();
-    for (auto const& field : answer)
-        response.headers[lower_case(std::string(field.name_string()))] = std::string(field.value());
-    response.content_type = std::string(answer[wire::field::content_type]);
-    response.body = std::move(answer.body());
+    auto response = parser_->header_only;
+    response.body = take_body();
     return response;
 }
 

@@ -96,6 +96,7 @@ Result<CertificateFacts> read_certificate(std::string const& certificate_file) {
     facts.names = alternative_names(certificate.get());
     facts.expires_at = time_of(X509_get0_notAfter(certificate.get()));
     VFMGR_TRY(facts.public_key, public_key(certificate.get()));
+    facts.client_names = certificate_names(certificate.get());
     facts.made_here = X509_self_signed(certificate.get(), 1) == 1 && is_of_maker(certificate.get());
     return facts;
 }

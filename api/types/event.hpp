@@ -62,6 +62,8 @@ enum class EventKind {
     reservation_made,    // or made again, of other VFs or for another time
     reservation_released,
     reservation_expired,
+    fleet_joined,  // or what it knows of its fleet has changed
+    fleet_left,
     token_created,
     token_rotated,
     token_revoked,

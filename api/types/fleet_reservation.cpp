@@ -15,12 +15,12 @@ constexpr std::uint32_t fleet_seconds_min = 10;
 constexpr std::uint32_t fleet_seconds_max = 7 * 24 * 3600;
 constexpr std::size_t fleet_hosts_max = 1024;
 constexpr std::size_t fleet_labels_max = 64;
-constexpr std::size_t fleet_name_max = 63;  // as of a label in DNS
+constexpr std::size_t fleet_reservation_name_max = 63;  // as of a label in DNS
 constexpr char const* fleet_name_rule =
     "must have 1 to 63 characters: letters, digits, '-', '_' and '.', with a letter or digit first";
 
 bool is_fleet_name(std::string_view name) {
-    return is_plain_name(name, "-_.", fleet_name_max);
+    return is_plain_name(name, "-_.", fleet_reservation_name_max);
 }
 
 void check_names(JsonReader& reader, std::string const& key,

@@ -14,6 +14,12 @@
 
 namespace vfmgr {
 
+struct VfsOfPf {
+    PciAddress pf;
+    std::uint16_t count = 1;
+    bool operator==(VfsOfPf const&) const = default;
+};
+
 // A request: names a pool, a network, or both.
 struct ReservationSpec {
     std::optional<std::string> pool;
@@ -21,6 +27,8 @@ struct ReservationSpec {
     std::uint16_t count = 1;      // of VFs, 1..128
     bool distinct_pfs = false;    // each VF on a PF of its own: one for each rail
     std::uint32_t seconds = 600;  // from now, 10..604800
+    // From which PFs they are to be, each once; `count` is the sum. Absent: from any.
+    std::optional<std::vector<VfsOfPf>> pfs{};
     bool operator==(ReservationSpec const&) const = default;
 };
 

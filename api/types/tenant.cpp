@@ -9,6 +9,7 @@
 
 #include "api/types/json.hpp"
 #include "api/types/network.hpp"
+#include "api/types/text.hpp"
 #include "api/types/vf.hpp"
 
 namespace vfmgr {
@@ -19,17 +20,6 @@ constexpr std::size_t tenant_vms_max = 1024;
 constexpr std::size_t tenant_names_max = 64;  // of networks, and of pools
 constexpr std::array other_fields{"address", "best_effort", "responder"};
 constexpr std::array fields_by_default{"address", "link_state"};
-
-// As libvirt writes them: attachments are compared with it.
-bool is_uuid(std::string_view text) {
-    if (text.size() != 36) return false;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        bool const dash = i == 8 || i == 13 || i == 18 || i == 23;
-        bool const digit = (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f');
-        if (dash ? text[i] != '-' : !digit) return false;
-    }
-    return true;
-}
 
 template <class Rule>
 void check_each(JsonReader& reader, std::string const& key, std::vector<std::string> const& values,
@@ -92,6 +82,7 @@ void check(JsonReader& reader, Tenant const& tenant) {
         return can_be_a_networks(name) ? "" : rule_of_network_names;
     };
     if (reader.clean("vms"))
+        // Attachments are compared with libvirt's.
         check_each(reader, "vms", tenant.vms, tenant_vms_max, [](std::string const& uuid) {
             return is_uuid(uuid) ? "" : "must be the UUID of a VM, in small letters";
         });

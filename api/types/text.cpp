@@ -112,6 +112,16 @@ Result<void> flush_output() {
     return fail(std::move(out));
 }
 
+bool is_uuid(std::string_view text) {
+    if (text.size() != 36) return false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        bool const dash = i == 8 || i == 13 || i == 18 || i == 23;
+        bool const digit = (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f');
+        if (dash ? text[i] != '-' : !digit) return false;
+    }
+    return true;
+}
+
 bool is_hex(std::string_view text, std::size_t digits) {
     return text.size() == digits &&
            text.find_first_not_of("0123456789abcdef") == std::string_view::npos;

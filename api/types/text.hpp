@@ -69,6 +69,8 @@ struct DigitRange {
 
 // Whether `text` is so many digits, letters in lower case.
 [[nodiscard]] bool is_hex(std::string_view text, std::size_t digits);
+// Whether `text` is a UUID in lower case, as libvirt writes them.
+[[nodiscard]] bool is_uuid(std::string_view text);
 
 // Returns "0a:1b:2c". Hand-written: a journal of a thousand VFs has some thousand of these, and fmt
 // takes fourteen times as many instructions for one (callgrind).

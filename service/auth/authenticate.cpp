@@ -7,7 +7,8 @@
 #include <algorithm>
 
 #include "api/os/random.hpp"
-#include "vfmgr/proof/random_payload.hpp"
+#include "api/types/fleet.hpp"
+#include "vfmgr/proof/digest.hpp"
 
 namespace vfmgr {
 namespace {
@@ -15,18 +16,21 @@ namespace {
 constexpr char const* make_a_token = "create one on the host: vfctl token create";
 constexpr std::string_view certificate_prefix = "cert:";
 
+}  // namespace
+
 Result<Principal> of_tenant(Principal who, std::optional<std::string> const& name,
                             Tenants const& tenants) {
     if (!name) return who;
     auto const found = tenants.find(*name);
     if (found == tenants.end())
-        return fail(
-            Problem::forbidden,
-            fmt::format("{} is of tenant {}, which does not exist", who.name, *name),
-            fmt::format("have an admin of this host make it: vfctl tenant set {} -f FILE", *name));
+        return fail(Problem::forbidden,
+                    fmt::format("{} is of tenant {}, which does not exist", who.name, *name),
+                    fmt::format("have an admin make it: vfctl tenant set {} -f FILE", *name));
     who.tenant = std::make_shared<DesiredTenant const>(found->second);
     return who;
 }
+
+namespace {
 
 Result<Principal> by_token(std::string const& sha256, std::map<std::string, Token> const& tokens,
                            Time now, Tenants const& tenants) {
@@ -63,58 +67,20 @@ Result<Principal> by_credentials(http::UnixPeer const& peer, RoleRules const& ru
     for (auto const group : peer.groups) grant(rules.gids, group);
     if (!role)
         return fail(Problem::forbidden, fmt::format("the user with uid {} has no role", peer.uid),
-                    "add the user to the group vfmgr and log in again, or give the uid or a group "
-                    "a role in /etc/vfmgr/vfmgr.toml: [roles.uids], [roles.groups]");
+                    fmt::format("add the user to the group vfmgr and log in again, or give the uid "
+                                "or a group a role in {}: [roles.uids], [roles.groups]",
+                                rules.program.settings));
     return Principal{name, *role};
 }
 
-Error no_role(std::vector<std::string> const& names) {
+Error no_role(std::vector<std::string> const& names, Program const& program) {
     if (names.empty())
         return {
             Problem::forbidden, "the client certificate has no name that counts",
             "issue one with a URI or DNS name, or one common name, of visible ASCII characters"};
     return {Problem::forbidden, fmt::format("the client certificate of {} has no role", names[0]),
-            fmt::format("give it one in /etc/vfmgr/vfmgr.toml: [tls.clients] \"{}\" = \"viewer\"; "
-                        "then: systemctl reload vfmgrd",
-                        names[0])};
-}
-
-Result<Principal> by_certificate(http::PeerCertificate const& shown, RoleRules const& rules,
-                                 Time now, Tenants const& tenants) {
-    if (shown.expires_at <= now)  // since the handshake
-        return fail(
-            Problem::unauthorized,
-            fmt::format("the client certificate expired at {}", to_rfc3339(shown.expires_at)),
-            "renew it and connect again");
-    auto found = rules.clients.end();
-    for (auto const& name : shown.names) {
-        auto const rule = rules.clients.find(name);
-        if (rule == rules.clients.end()) continue;
-        if (found != rules.clients.end() && found->second != rule->second)
-            return fail(
-                Problem::forbidden,
-                fmt::format("the client certificate is of {} and of {}, which have "
-                            "different {}",
-                            found->first, name,
-                            found->second.role == rule->second.role ? "tenants" : "roles"),
-                "leave one of them in /etc/vfmgr/vfmgr.toml, [tls.clients]; then: systemctl "
-                "reload vfmgrd");
-        if (found == rules.clients.end()) found = rule;
-    }
-    if (found == rules.clients.end()) return fail(no_role(shown.names));
-    auto const& [name, client] = *found;
-    return of_tenant({std::string(certificate_prefix) + name, client.role}, client.tenant, tenants);
-}
-
-Result<Principal> by_peer(http::Peer const& peer, RoleRules const& rules, Time now,
-                          Tenants const& tenants) {
-    if (auto const* local = std::get_if<http::UnixPeer>(&peer))
-        return by_credentials(*local, rules);
-    auto const* const remote = std::get_if<http::TcpPeer>(&peer);
-    if (remote && remote->certificate)
-        return by_certificate(*remote->certificate, rules, now, tenants);
-    return fail(Problem::unauthorized, "this request has no token, and no client certificate",
-                make_a_token);
+            fmt::format("give it one in {}: [tls.clients] \"{}\" = \"viewer\"; then: {}",
+                        program.settings, names[0], reload_command(program))};
 }
 
 // What callers are judged by.
@@ -124,7 +90,59 @@ struct Judged {
     Time now;
     Tenants const& tenants;
     OpenSessions const& sessions;
+    FleetTrust const* fleet;  // null: this host is in none
 };
+
+Result<Principal> by_replica(http::PeerCertificate const& shown, FleetTrust const& fleet) {
+    for (auto const& uri : shown.names)
+        if (auto const name = parse_replica_uri(uri); name && name->fleet == fleet.fleet) {
+            Principal who{"fleet:" + name->replica, Role::admin};
+            who.fleet_replica = name->replica;
+            return who;
+        }
+    return fail(Problem::forbidden,
+                fmt::format("the client certificate{} is of the fleet's CA, but of no replica of "
+                            "fleet {}",
+                            shown.names.empty() ? "" : " of " + shown.names[0], fleet.fleet),
+                fmt::format("its URI must be {}", to_uri({fleet.fleet, "NAME"})));
+}
+
+Result<Principal> by_certificate(http::PeerCertificate const& shown, Judged const& judged) {
+    auto const& [rules, tokens, now, tenants, sessions, fleet] = judged;
+    if (shown.expires_at <= now)  // since the handshake
+        return fail(
+            Problem::unauthorized,
+            fmt::format("the client certificate expired at {}", to_rfc3339(shown.expires_at)),
+            "renew it and connect again");
+    if (fleet && !shown.authority.empty() && shown.authority == fleet->authority)
+        return by_replica(shown, *fleet);
+    auto found = rules.clients.end();
+    for (auto const& name : shown.names) {
+        auto const rule = rules.clients.find(name);
+        if (rule == rules.clients.end()) continue;
+        if (found != rules.clients.end() && found->second != rule->second)
+            return fail(Problem::forbidden,
+                        fmt::format("the client certificate is of {} and of {}, which have "
+                                    "different {}",
+                                    found->first, name,
+                                    found->second.role == rule->second.role ? "tenants" : "roles"),
+                        fmt::format("leave one of them in {}, [tls.clients]; then: {}",
+                                    rules.program.settings, reload_command(rules.program)));
+        if (found == rules.clients.end()) found = rule;
+    }
+    if (found == rules.clients.end()) return fail(no_role(shown.names, rules.program));
+    auto const& [name, client] = *found;
+    return of_tenant({std::string(certificate_prefix) + name, client.role}, client.tenant, tenants);
+}
+
+Result<Principal> by_peer(http::Peer const& peer, Judged const& judged) {
+    if (auto const* local = std::get_if<http::UnixPeer>(&peer))
+        return by_credentials(*local, judged.rules);
+    auto const* const remote = std::get_if<http::TcpPeer>(&peer);
+    if (remote && remote->certificate) return by_certificate(*remote->certificate, judged);
+    return fail(Problem::unauthorized, "this request has no token, and no client certificate",
+                make_a_token);
+}
 
 // The principal as it is now: a session is never more than what began it.
 Result<Principal> by_session(std::string const& sha256, http::Peer const& peer,
@@ -140,7 +158,7 @@ Result<Principal> by_session(std::string const& sha256, http::Peer const& peer,
                                 to_rfc3339(session.expires_at)),
                     sign_in);
     auto who = session.token_sha256.empty()
-                   ? by_peer(peer, judged.rules, judged.now, judged.tenants)
+                   ? by_peer(peer, judged)
                    : by_token(session.token_sha256, judged.tokens, judged.now, judged.tenants);
     if (!who || who->name != session.name)
         return fail(
@@ -214,23 +232,25 @@ std::string token_sha256(std::string_view secret) {
 Result<Principal> authenticate(http::Peer const& peer,
                                std::map<std::string, std::string> const& headers,
                                RoleRules const& rules, std::map<std::string, Token> const& tokens,
-                               Time now, Tenants const& tenants, OpenSessions const& sessions) {
+                               Time now, Tenants const& tenants, OpenSessions const& sessions,
+                               FleetTrust const* fleet) {
+    Judged const judged{rules, tokens, now, tenants, sessions, fleet};
     if (std::holds_alternative<http::VsockPeer>(peer))
         return fail(Problem::forbidden, "a VM has no access to this API",
                     "use it from the host, or over TLS with a token");
     if (auto const header = headers.find("authorization"); header != headers.end())
-        return by_header(header->second, peer, {rules, tokens, now, tenants, sessions});
-    return by_peer(peer, rules, now, tenants);
+        return by_header(header->second, peer, judged);
+    return by_peer(peer, judged);
 }
 
 bool still_holds(Principal const& who, http::Peer const& peer, RoleRules const& rules,
                  std::map<std::string, Token> const& tokens, Time now, Tenants const& tenants,
-                 OpenSessions const& sessions) {
-    auto const again =
-        !who.session_sha256.empty()
-            ? by_session(who.session_sha256, peer, {rules, tokens, now, tenants, sessions})
-        : who.token_sha256.empty() ? by_peer(peer, rules, now, tenants)
-                                   : by_token(who.token_sha256, tokens, now, tenants);
+                 OpenSessions const& sessions, FleetTrust const* fleet) {
+    Judged const judged{rules, tokens, now, tenants, sessions, fleet};
+    auto const again = !who.session_sha256.empty() ? by_session(who.session_sha256, peer, judged)
+                       : who.token_sha256.empty()
+                           ? by_peer(peer, judged)
+                           : by_token(who.token_sha256, tokens, now, tenants);
     if (!again || again->name != who.name || again->role < who.role) return false;
     if (!again->tenant || !who.tenant) return again->tenant == who.tenant;
     return *again->tenant == *who.tenant;

@@ -14,18 +14,31 @@
 #include "api/http/http.hpp"
 #include "api/types/daemon.hpp"
 #include "api/types/time.hpp"
-#include "vfmgr/store/store.hpp"
+#include "api/types/token.hpp"
+#include "service/program.hpp"
+#include "vfmgr/plan/desired_state.hpp"
 
 namespace vfmgr {
 
 // The caller.
 struct Principal {
-    std::string name;  // "uid:0", "token:<id>", "cert:<name>"
+    // "uid:0", "token:<id>", "cert:<name>", "fleet:<replica>"; "fleet:token:<id>" of a client there
+    std::string name;
     Role role = Role::viewer;
     std::optional<std::vector<std::string>> scopes{};  // nouns; absent: all that the role may
     std::string token_sha256{};                        // of the token's secret; empty without one
     std::shared_ptr<DesiredTenant const> tenant{};     // as it is now; null: of no tenant
     std::string session_sha256{};                      // of the session's secret; as above
+    // The replica of this host's fleet that sent the request, for itself or for a client there.
+    std::optional<std::string> fleet_replica{};
+};
+
+// By what this host knows its fleet: the certificates of that CA are the fleet's, and nobody
+// else's.
+struct FleetTrust {
+    std::string fleet;      // its UUID
+    std::string authority;  // as PeerCertificate::authority
+    bool operator==(FleetTrust const&) const = default;
 };
 
 // What a token or a client certificate began, for a person in a browser: whoever sends its secret
@@ -58,6 +71,7 @@ struct RoleRules {
     std::map<std::uint32_t, Role> uids;
     std::map<std::uint32_t, Role> gids;
     std::map<std::string, ClientRole> clients{};  // by the whole name in the certificate
+    Program program{};                            // whose rules they are
 };
 
 struct ResolvedRoles {
@@ -78,20 +92,27 @@ struct NewToken {
 [[nodiscard]] NewToken make_token();
 [[nodiscard]] std::string token_sha256(std::string_view secret);
 
+// Returns `who` as one of the tenant, if one is named: forbidden if there is none of that name.
+[[nodiscard]] Result<Principal> of_tenant(Principal who, std::optional<std::string> const& name,
+                                          Tenants const& tenants);
+
 // `tokens` are by the secret's SHA-256. The Authorization header decides if present, on any socket;
 // otherwise the unix socket's peer or the client certificate does. Errors never contain the secret.
-// A guest (vsock) has no principal, and neither has who is of a tenant that does not exist.
+// A guest (vsock) has no principal, and neither has who is of a tenant that does not exist. A
+// certificate of the fleet's CA is a replica's, or nobody's, whatever `rules` say of its names.
 [[nodiscard]] Result<Principal> authenticate(http::Peer const& peer,
                                              std::map<std::string, std::string> const& headers,
                                              RoleRules const& rules,
                                              std::map<std::string, Token> const& tokens, Time now,
                                              Tenants const& tenants = {},
-                                             OpenSessions const& sessions = {});
+                                             OpenSessions const& sessions = {},
+                                             FleetTrust const* fleet = nullptr);
 
 // Whether the peer would be the same principal now, with as high a role, by what it showed then, of
 // a tenant that may do what it could then.
 [[nodiscard]] bool still_holds(Principal const& who, http::Peer const& peer, RoleRules const& rules,
                                std::map<std::string, Token> const& tokens, Time now,
-                               Tenants const& tenants = {}, OpenSessions const& sessions = {});
+                               Tenants const& tenants = {}, OpenSessions const& sessions = {},
+                               FleetTrust const* fleet = nullptr);
 
 }  // namespace vfmgr

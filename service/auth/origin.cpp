@@ -30,7 +30,7 @@ bool is_known(std::string const& host, std::set<std::string> const& hosts) {
 
 // HTTP/1.0 needs no Host, and no browser leaves it out.
 Result<void> check_host(http::Request const& request, std::string const& reached_at,
-                        std::set<std::string> const& hosts) {
+                        std::set<std::string> const& hosts, Program const& program) {
     auto const header = header_of(request, "host");
     if (header.empty()) return {};
     auto const named = parse_authority(header);
@@ -38,8 +38,9 @@ Result<void> check_host(http::Request const& request, std::string const& reached
     return fail(Problem::forbidden,
                 fmt::format("the request is for host {}, which is no name of this daemon's",
                             quoted(std::string(header))),
-                "use a name of this host or of its certificate; or add it to host_names in "
-                "[listen.tls] of /etc/vfmgr/vfmgr.toml, then: systemctl reload vfmgrd");
+                fmt::format("use a name of this host or of its certificate; or add it to "
+                            "host_names in [listen.tls] of {}, then: {}",
+                            program.settings, reload_command(program)));
 }
 
 tl::unexpected<Error> of_another_site(std::string const& what) {
@@ -108,10 +109,11 @@ std::optional<Authority> parse_authority(std::string_view text) {
     return authority;
 }
 
-Result<void> refuse_other_sites(http::Request const& request, std::set<std::string> const& hosts) {
+Result<void> refuse_other_sites(http::Request const& request, std::set<std::string> const& hosts,
+                                Program const& program) {
     auto const* const remote = std::get_if<http::TcpPeer>(&request.peer);
     if (!remote) return {};
-    VFMGR_CHECK(check_host(request, remote->reached_at, hosts));
+    VFMGR_CHECK(check_host(request, remote->reached_at, hosts, program));
     VFMGR_CHECK(check_sender(request));
     return refuse_form(request);
 }

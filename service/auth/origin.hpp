@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/http/http.hpp"
+#include "service/program.hpp"
 
 namespace vfmgr {
 
@@ -32,6 +33,7 @@ struct Authority {
 // one that a page of another site sent, unless it is a link that somebody follows; and a change
 // that may be a page's form. `hosts` are of host_name().
 [[nodiscard]] Result<void> refuse_other_sites(http::Request const& request,
-                                              std::set<std::string> const& hosts);
+                                              std::set<std::string> const& hosts,
+                                              Program const& program = {});
 
 }  // namespace vfmgr

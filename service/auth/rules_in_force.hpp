@@ -16,6 +16,7 @@ struct AccessRules {
     RoleRules roles;
     RateLimit changes;            // for each principal
     std::set<std::string> hosts;  // by which clients reach the API over TLS; see origin.hpp
+    RateLimit fleet_changes{};    // for each replica of the fleet: what it does for itself
 };
 
 class RulesInForce {

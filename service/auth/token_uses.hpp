@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-#include "vfmgr/store/store.hpp"
+#include "api/types/token.hpp"
 
 namespace vfmgr {
 

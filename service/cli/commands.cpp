@@ -131,6 +131,8 @@ constexpr std::array groups{
     add_query_commands,      add_drained_command,      add_doctor_commands,   add_topology_command,
     add_firmware_commands,   add_rdma_commands,        add_ib_commands,       add_interop_commands,
     add_tenant_commands,     add_token_commands,       add_context_commands,  add_audit_command,
+    add_fleet_commands,      add_store_commands,
+    add_fleet_host_commands,
 };
 
 void add_until(CLI::App& app, Session& session, std::string const& command) {

@@ -18,6 +18,8 @@
 #include "api/types/daemon.hpp"
 #include "api/types/event.hpp"
 #include "api/types/firmware.hpp"
+#include "api/types/fleet.hpp"
+#include "api/types/fleet_host.hpp"
 #include "api/types/host_tree.hpp"
 #include "api/types/identities.hpp"
 #include "api/types/json.hpp"
@@ -232,9 +234,12 @@ template Result<Certificate> value_of(http::Response const&);
 template Result<CheckReport> value_of(http::Response const&);
 template Result<DryRun> value_of(http::Response const&);
 template Result<HostTree> value_of(http::Response const&);
+template Result<FleetHost> value_of(http::Response const&);
+template Result<NewJoinToken> value_of(http::Response const&);
 template Result<FirmwareView> value_of(http::Response const&);
 template Result<InteropWindow> value_of(http::Response const&);
-template Result<Identities> value_of(http::Response const&);
+template Result<FleetView> value_of(http::Response const&);
+template Result<IdentitiesView> value_of(http::Response const&);
 template Result<Network> value_of(http::Response const&);
 template Result<Pool> value_of(http::Response const&);
 template Result<Reservation> value_of(http::Response const&);
@@ -248,6 +253,8 @@ template Result<VmInfo> value_of(http::Response const&);
 template Result<VmTopology> value_of(http::Response const&);
 template Result<ItemList<Attachment>> value_of(http::Response const&);
 template Result<ItemList<AuditEntry>> value_of(http::Response const&);
+template Result<ItemList<FleetHost>> value_of(http::Response const&);
+template Result<ItemList<JoinTokenView>> value_of(http::Response const&);
 template Result<ItemList<FirmwareView>> value_of(http::Response const&);
 template Result<ItemList<Event>> value_of(http::Response const&);
 template Result<ItemList<Network>> value_of(http::Response const&);

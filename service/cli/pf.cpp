@@ -16,7 +16,7 @@
 namespace vfmgr {
 namespace {
 
-struct SetArguments {
+struct PfSetArguments {
     std::string pf;
     std::string file;
     std::optional<std::uint16_t> num_vfs;
@@ -37,7 +37,7 @@ Result<void> show_pf(Options const& options, std::string const& name) {
         response, options, [](PfView const& one) { return pf_table({one}); }, pf_page);
 }
 
-Result<PfEdit> edit_of(SetArguments const& arguments) {
+Result<PfEdit> edit_of(PfSetArguments const& arguments) {
     PfEdit desired{arguments.num_vfs, {}, arguments.vf_driver};
     if (!arguments.labels.empty()) {
         VFMGR_TRY(desired.labels, labels_of(arguments.labels));
@@ -50,14 +50,14 @@ Result<PfEdit> edit_of(SetArguments const& arguments) {
 
 // Returns the current spec with the changes that the arguments name. A PF that is not managed yet
 // answers with mode "observe". Changing it starts managing it, unless --mode says otherwise.
-Result<std::string> edited_spec(Found const& found, SetArguments const& arguments) {
+Result<std::string> edited_spec(Found const& found, PfSetArguments const& arguments) {
     VFMGR_TRY(PfSpec present, from_json_text<PfSpec>(found.body));
     if (found.revision == "\"0\"") present.mode = PfMode::manage;
     VFMGR_TRY(PfEdit const desired, edit_of(arguments));
     return nlohmann::json(edit(std::move(present), desired)).dump();
 }
 
-Result<void> set_pf(Options const& options, SetArguments const& arguments) {
+Result<void> set_pf(Options const& options, PfSetArguments const& arguments) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const pci, resolve_pf(connection, arguments.pf));
     auto const pf_path = "/v1/pfs/" + to_string(pci);
@@ -141,8 +141,8 @@ void add_rekey(CLI::App& pf, Session& session) {
 }
 
 void add_pf_set(CLI::App& pf, Session& session) {
-    auto const [command, arguments] =
-        add_command(pf, session, "set", "change the configuration of a PF", set_pf, SetArguments{});
+    auto const [command, arguments] = add_command(
+        pf, session, "set", "change the configuration of a PF", set_pf, PfSetArguments{});
     command->add_option("PF", arguments.pf, "PCI address or netdev")->required();
     auto* const file =
         command

@@ -208,23 +208,46 @@ void add_pool_set(CLI::App& pool, Session& session) {
         ->check(on_or_off());
 }
 
-Table identity_table(Identities const& identities) {
-    Table table{{"KIND", "NETWORK", "RANGE"}, {}};
-    for (auto const& range : identities.macs) table.rows.push_back({"mac", "-", cell(range)});
-    for (auto const& range : identities.guids) table.rows.push_back({"guid", "-", cell(range)});
+void add_listed(Table& table, IdentityList const& list, char const* as) {
+    for (auto const& mac : list.macs) table.rows.push_back({"mac", "-", cell(mac), as});
+    for (auto const& guid : list.guids) table.rows.push_back({"guid", "-", cell(guid), as});
+    for (auto const& [network, address] : list.addresses)
+        table.rows.push_back({"address", cell(network), cell(address), as});
+}
+
+// Of a host in no fleet every row is a range.
+Table identity_table(IdentitiesView const& view) {
+    auto const& identities = view.identities;
+    Table table{{"KIND", "NETWORK", "RANGE", "AS"}, {}};
+    auto const add = [&](char const* kind, std::string const& network, auto const& range) {
+        table.rows.push_back({kind, network, cell(range), "range"});
+    };
+    for (auto const& range : identities.macs) add("mac", "-", range);
+    for (auto const& range : identities.guids) add("guid", "-", range);
     for (auto const& [network, ranges] : identities.addresses)
-        for (auto const& range : ranges)
-            table.rows.push_back({"address", cell(network), cell(range)});
+        for (auto const& range : ranges) add("address", cell(network), range);
+    add_listed(table, identities.claims, "claim");
+    add_listed(table, identities.given_up, "given up");
     return table;
+}
+
+std::string identity_page(IdentitiesView const& view, Options const& how) {
+    auto page = as_table(identity_table(view), how.no_headers ? Headers::hidden : Headers::shown);
+    if (!view.identities.generation) return page;
+    std::vector<Fact> lines{{"generation", cell(*view.identities.generation)}};
+    if (view.free) {
+        lines.emplace_back("free MACs", cell(view.free->macs));
+        lines.emplace_back("free GUIDs", cell(view.free->guids));
+        for (auto const& [network, count] : view.free->addresses)
+            lines.emplace_back("free in " + cell(network), cell(count));
+    }
+    return page + "\n" + facts(lines);
 }
 
 Result<void> show_identities(Options const& options) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     VFMGR_TRY(auto const response, connection.send({.path = identities_path}));
-    return print_answer<Identities>(
-        response, options, identity_table, [](Identities const& all, Options const& how) {
-            return as_table(identity_table(all), how.no_headers ? Headers::hidden : Headers::shown);
-        });
+    return print_answer<IdentitiesView>(response, options, identity_table, identity_page);
 }
 
 struct IdentityArguments {
@@ -245,7 +268,8 @@ Result<std::pair<std::string, Range<IpAddress>>> network_range(std::string const
 Result<void> set_identities(Options const& options, IdentityArguments const& arguments) {
     VFMGR_TRY(auto const connection, Connection::open(options));
     auto const edited = [&](Found const& found) -> Result<std::string> {
-        VFMGR_TRY(auto identities, from_json_text<Identities>(found.body));
+        VFMGR_TRY(auto view, from_json_text<IdentitiesView>(found.body));
+        auto& identities = view.identities;
         VFMGR_CHECK(replace(identities.macs, arguments.macs, Range<MacAddress>::parse));
         VFMGR_CHECK(replace(identities.guids, arguments.guids, Range<Guid>::parse));
         if (!arguments.addresses.empty()) identities.addresses.clear();

@@ -65,6 +65,8 @@ void add_ib_commands(CLI::App& app, Session& session);
 void add_pool_commands(CLI::App& app, Session& session);
 void add_tenant_commands(CLI::App& app, Session& session);
 void add_identity_commands(CLI::App& app, Session& session);
+void add_fleet_commands(CLI::App& app, Session& session);
+void add_store_commands(CLI::App& app, Session& session);
 void add_reservation_commands(CLI::App& app, Session& session);
 void add_vf_commands(CLI::App& app, Session& session);
 void add_vm_commands(CLI::App& app, Session& session);
@@ -83,6 +85,7 @@ void add_rdma_link_commands(CLI::App& rdma, Session& session);
 void add_drained_command(CLI::App& app, Session& session);
 void add_doctor_commands(CLI::App& app, Session& session);
 void add_topology_command(CLI::App& app, Session& session);
+void add_fleet_host_commands(CLI::App& app, Session& session);
 void add_query_commands(CLI::App& app, Session& session);
 
 }  // namespace vfmgr

@@ -140,7 +140,7 @@ Result<void> history_of_vf(Options const& options, VfName const& name) {
                              history_table);
 }
 
-struct SetArguments {
+struct VfSetArguments {
     VfName vf;
     AttachArguments settings;
 };
@@ -152,7 +152,7 @@ Result<std::string> edited_spec(Found const& found, VfId const& vf, NamedSetting
 }
 
 // The settings are part of the PF's spec.
-Result<void> set_vf(Options const& options, SetArguments const& arguments) {
+Result<void> set_vf(Options const& options, VfSetArguments const& arguments) {
     constexpr auto help = "see vfctl vf set --help";
     VFMGR_TRY(auto const settings, named_settings(arguments.settings, help));
     if (empty(settings.set) && settings.unset.empty())
@@ -188,7 +188,7 @@ void add_of_vf(CLI::App& parent, Session& session, std::string const& verb, std:
 
 void add_vf_set(CLI::App& parent, Session& session) {
     auto const [command, arguments] = add_command(
-        parent, session, "set", "set what a VF has while no VM has it", set_vf, SetArguments{});
+        parent, session, "set", "set what a VF has while no VM has it", set_vf, VfSetArguments{});
     add_name(*command, arguments.vf);
     add_settings(*command, arguments.settings);
     add_unset(*command, arguments.settings, "setting that the spec is to leave alone");

@@ -12,7 +12,7 @@
 #include "api/types/json.hpp"
 #include "api/types/problem.hpp"
 #include "api/types/text.hpp"
-#include "vfmgr/proof/random_payload.hpp"
+#include "vfmgr/proof/digest.hpp"
 
 namespace vfmgr {
 namespace {

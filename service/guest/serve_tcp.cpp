@@ -8,7 +8,7 @@
 
 #include "api/http/places.hpp"
 #include "service/guest/serve.hpp"
-#include "vfmgr/proof/random_payload.hpp"
+#include "vfmgr/proof/digest.hpp"
 
 namespace vfmgr::guestd {
 namespace {

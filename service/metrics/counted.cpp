@@ -2,20 +2,14 @@
 #include "service/metrics/counted.hpp"
 
 #include <prometheus/counter.h>
-#include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
-#include <algorithm>
-#include <array>
 #include <chrono>
 #include <map>
-#include <mutex>
-#include <string_view>
-#include <utility>
 
-#include "service/routes/router.hpp"
+#include "service/metrics/requests.hpp"
 
 namespace vfmgr {
 namespace {
@@ -37,13 +31,6 @@ auto& registered(Builder builder, char const* name, char const* help, Registry& 
     return builder.Name(name).Help(help).Register(registry);
 }
 
-// A client may send any word as its method.
-std::string known_method(std::string const& method) {
-    constexpr std::array<std::string_view, 6> methods{"GET",   "HEAD",   "POST",
-                                                      "PATCH", "DELETE", "PUT"};
-    return std::ranges::find(methods, method) != methods.end() ? method : "other";
-}
-
 }  // namespace
 
 struct Metrics::Counted {
@@ -59,10 +46,7 @@ struct Metrics::Counted {
     Counters& ended;
     Counters& events;
     Counters& verifications;
-    Counters& requests;
-    // prometheus-cpp looks a series up by all of its labels, and every request would wait for that.
-    std::mutex mutex;
-    std::map<std::pair<Route const*, unsigned>, prometheus::Counter*> by_route;  // mutex
+    AnsweredRequests requests;
 };
 
 Metrics::Counted::Counted()
@@ -81,12 +65,8 @@ Metrics::Counted::Counted()
                         registry)),
       verifications(registered(prometheus::BuildCounter(), "vfmgr_verifications_total",
                                "Verifications that have ended, by verdict.", registry)),
-      requests(registered(prometheus::BuildCounter(), "vfmgr_api_requests_total",
-                          "Requests to the API that were answered, by their route.", registry)) {
-    registered(prometheus::BuildGauge(), "vfmgr_build_info",
-               "The version of the vfmgrd that answers.", registry)
-        .Add({{"version", VFMGR_VERSION}})
-        .Set(1);
+      requests(registry) {
+    add_build_info(registry, "vfmgrd");
     // From the start, or the first failure would be no increase.
     for (auto const& [kind, name] : enum_names<OperationKind>)
         for (auto const state : {OperationState::succeeded, OperationState::failed})
@@ -130,16 +110,8 @@ void Metrics::emitted(std::vector<Event> const& events) {
     }
 }
 
-void Metrics::answered(Route const* route, std::string const& method, unsigned status) {
-    auto const counter_of = [&](std::string const& path, std::string const& verb) {
-        return &counted_->requests.Add(
-            {{"method", verb}, {"route", path}, {"code", std::to_string(status)}});
-    };
-    if (route == nullptr) return counter_of("", known_method(method))->Increment();
-    std::lock_guard const lock(counted_->mutex);
-    auto& counter = counted_->by_route[{route, status}];
-    if (counter == nullptr) counter = counter_of(route->path, route->method);
-    counter->Increment();
+void Metrics::answered(Endpoint const* endpoint, std::string const& method, unsigned status) {
+    counted_->requests.count(endpoint, method, status);
 }
 
 Result<std::string> Metrics::text(MetricFamilies const& read) const {

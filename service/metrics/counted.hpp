@@ -14,7 +14,7 @@
 
 namespace vfmgr {
 
-struct Route;
+struct Endpoint;
 
 class Metrics {
   public:
@@ -26,8 +26,8 @@ class Metrics {
     // How long the operation took, what its time was spent on, and each step's share.
     void operation_ended(Operation const& operation);
     void emitted(std::vector<Event> const& events);
-    // `route` is null where there is none for the path and the method. It outlives this.
-    void answered(Route const* route, std::string const& method, unsigned status);
+    // `endpoint` is null where there is none for the path and the method. It outlives this.
+    void answered(Endpoint const* endpoint, std::string const& method, unsigned status);
 
     // Prometheus' text format, version 0.0.4: what is counted, and these. unsupported in a program
     // that is built without prometheus-cpp (portable/uncounted.cpp).

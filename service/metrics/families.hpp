@@ -5,6 +5,7 @@
 
 #include <prometheus/metric_family.h>
 
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,5 +48,9 @@ class Family {
     explicit Family(prometheus::MetricFamily family) : family_(std::move(family)) {}
     prometheus::MetricFamily family_;
 };
+
+inline void move_all(MetricFamilies& all, std::initializer_list<Family*> families) {
+    for (auto* const family : families) std::move(*family).move_into(all);
+}
 
 }  // namespace vfmgr

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/metrics/load.hpp"
 
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
+
+#include "service/metrics/process.hpp"
 
 namespace vfmgr {
 namespace {
-
-void move_all(MetricFamilies& all, std::initializer_list<Family*> families) {
-    for (auto* const family : families) std::move(*family).move_into(all);
-}
 
 void add_guests(std::optional<guestd::Load> const& load, MetricFamilies& all) {
     auto up = Family::gauge("vfmgr_guestd_up", "Whether vfmgr-guestd answers, which serves VMs.");
@@ -52,42 +47,6 @@ void add_store(StoreSize const& store, MetricFamilies& all) {
     move_all(all, {&used, &left});
 }
 
-double seconds_of(timeval const& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-}
-
-std::size_t open_descriptors() {
-    std::error_code error;
-    std::size_t count = 0;
-    for (std::filesystem::directory_iterator each("/proc/self/fd", error), end;
-         !error && each != end; each.increment(error))
-        ++count;
-    return count;
-}
-
-// statm's second number: resident pages (proc(5)).
-double resident_bytes() {
-    std::uint64_t size = 0, resident = 0;
-    std::ifstream("/proc/self/statm") >> size >> resident;
-    return static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-}
-
-void add_process(MetricFamilies& all) {
-    auto cpu = Family::counter("process_cpu_seconds_total",
-                               "User and system time that this process took.");
-    auto memory = Family::gauge("process_resident_memory_bytes", "Resident memory.");
-    auto open = Family::gauge("process_open_fds", "Open file descriptors.");
-    auto most = Family::gauge("process_max_fds", "The limit of open file descriptors.");
-    rusage usage{};
-    if (::getrusage(RUSAGE_SELF, &usage) == 0)
-        cpu.add({}, seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime));
-    memory.add({}, resident_bytes());
-    open.add({}, open_descriptors());
-    rlimit limit{};
-    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) most.add({}, limit.rlim_cur);
-    move_all(all, {&cpu, &memory, &open, &most});
-}
-
 }  // namespace
 
 StoreSize store_size(std::string const& store_file) {
@@ -107,7 +66,7 @@ MetricFamilies load_metrics(ServiceLoad const& load) {
     MetricFamilies all;
     add_guests(load.guests, all);
     add_store(load.store, all);
-    add_process(all);
+    add_process_metrics(all);
     return all;
 }
 

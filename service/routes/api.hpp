@@ -9,6 +9,7 @@
 #include "service/auth/token_uses.hpp"
 #include "service/console.hpp"
 #include "service/event_streams.hpp"
+#include "service/fleet_access.hpp"
 #include "service/guest/link.hpp"
 #include "service/host_checks.hpp"
 #include "service/metrics/counted.hpp"
@@ -34,6 +35,12 @@ struct Measured {
 [[nodiscard]] std::vector<Route> pool_routes();
 [[nodiscard]] std::vector<Route> tenant_routes();
 [[nodiscard]] std::vector<Route> desired_routes();
+struct FleetSeams {
+    Engine& engine;
+    FleetAccess& fleet;
+    bool serves_tls = false;
+};
+[[nodiscard]] std::vector<Route> fleet_routes(FleetSeams seams);
 [[nodiscard]] std::vector<Route> vm_routes();
 [[nodiscard]] std::vector<Route> attachment_routes(Engine& engine);
 [[nodiscard]] std::vector<Route> interop_routes(guestd::Link& guests);

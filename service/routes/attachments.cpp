@@ -10,7 +10,7 @@
 #include "api/types/text.hpp"
 #include "service/auth/token_rules.hpp"
 #include "service/routes/api.hpp"
-#include "service/routes/page.hpp"
+#include "service/routes/page_of_rows.hpp"
 #include "vfmgr/engine/revision.hpp"
 #include "vfmgr/plan/external.hpp"
 

@@ -2,7 +2,7 @@
 // The audit log: which principal requested what, from where, and what came of it.
 #include "api/types/json.hpp"
 #include "service/routes/api.hpp"
-#include "service/routes/page.hpp"
+#include "service/routes/page_of_rows.hpp"
 
 namespace vfmgr {
 namespace {

@@ -8,7 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "service/routes/router.hpp"
+#include "service/routes/dispatch.hpp"
+#include "vfmgr/plan/if_match.hpp"
 
 namespace vfmgr {
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "api/types/text.hpp"
-#include "vfmgr/proof/random_payload.hpp"
+#include "vfmgr/proof/digest.hpp"
 
 namespace vfmgr {
 namespace {
@@ -64,7 +64,7 @@ Result<std::string> key_in(std::string_view cursor, std::string_view list) {
         return fail(not_a_cursor(cursor));
     if (cursor.front() != form)
         return fail(Problem::invalid_request,
-                    fmt::format("the cursor {} is of another version of vfmgrd", quoted(cursor)),
+                    fmt::format("the cursor {} is of another version of vfmgr", quoted(cursor)),
                     begin_again);
     auto const key = bytes_of(cursor.substr(1 + checksum_digits));
     if (!key) return fail(not_a_cursor(cursor));

@@ -11,7 +11,8 @@
 #include <utility>
 
 #include "api/types/addresses.hpp"
-#include "vfmgr/store/store.hpp"
+#include "api/types/problem.hpp"
+#include "vfmgr/store/row_range.hpp"
 
 namespace vfmgr {
 

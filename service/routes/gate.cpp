@@ -27,10 +27,12 @@ std::optional<std::string> header_of(http::Response const& response, char const*
     return found->second;
 }
 
-// Where a request came from, whoever sent it.
-std::string origin_of(http::Peer peer) {
-    if (auto* const remote = std::get_if<http::TcpPeer>(&peer)) remote->certificate.reset();
-    return stranger_name(peer);
+// With the replica that passed it on, of a client of the fleet.
+std::string origin_of(Call const& call) {
+    auto from = vfmgr::origin_of(call.request.peer);
+    auto const& who = call.who;
+    if (who.fleet_replica && !is_replica_itself(who)) from += " fleet:" + *who.fleet_replica;
+    return from;
 }
 
 AuditEntry entry_of(Call const& call, http::Response const& response, Time now) {
@@ -43,7 +45,7 @@ AuditEntry entry_of(Call const& call, http::Response const& response, Time now) 
         .subject = request.path,
         .outcome = std::to_string(response.status),
         .refused = response.status >= 400,
-        .from = origin_of(request.peer),
+        .from = origin_of(call),
         .plan_digest = header_of(response, "Plan-Digest")};
     auto const location = header_of(response, "Location");
     if (location && location->starts_with(operations))
@@ -67,55 +69,80 @@ bool is_too_often(http::Response const& response) {
     return response.status == 429;
 }
 
-}  // namespace
-
-Gate api_gate(RulesInForce const& rules, Engine const& engine,
-              std::shared_ptr<AuditTrail> const& trail, TokenUses& uses, Sessions const& sessions,
-              Clock& clock) {
-    // Used on the io thread only.
-    auto const limiter = [&clock](auto limit) {
-        return [limiter = std::make_shared<RateLimiter<std::string>>(limit()), limit,
-                &clock](std::string const& who) -> std::chrono::milliseconds {
-            auto const now = clock.steady_now();
-            limiter->limit(limit());
-            return limiter->take(who, now) ? std::chrono::milliseconds(0) : limiter->hold(who, now);
-        };
+// Returns zero, or how long to hold back the refusal. Used on the io thread only.
+Gate::Take limiter(Clock& clock, std::function<RateLimit()> limit) {
+    return [limiter = std::make_shared<RateLimiter<std::string>>(limit()), limit = std::move(limit),
+            &clock](std::string const& who) -> std::chrono::milliseconds {
+        auto const now = clock.steady_now();
+        limiter->limit(limit());
+        return limiter->take(who, now) ? std::chrono::milliseconds(0) : limiter->hold(who, now);
     };
-    Gate gate;
-    gate.authenticate = [&rules, &engine, &uses, &sessions, &clock](http::Request const& request) {
-        auto const published = engine.snapshot();
-        auto const& tokens = published.tokens;
-        auto const now = clock.now();
-        auto who = authenticate(request.peer, request.headers, rules.get()->roles, *tokens, now,
-                                published.desired->tenants, *sessions.get());
+}
+
+// Null: this program is in no fleet.
+std::shared_ptr<FleetTrust const> trust_of(GateSeams const& seams) {
+    return seams.fleet ? seams.fleet() : nullptr;
+}
+
+void authenticate_callers(Gate& gate, GateSeams const& seams) {
+    gate.authenticate = [seams](http::Request const& request) {
+        auto const [tokens, tenants] = seams.access();
+        auto const now = seams.clock.now();
+        auto who = authenticate(request.peer, request.headers, seams.rules.get()->roles, *tokens,
+                                now, *tenants, *seams.sessions.get(), trust_of(seams).get());
+        if (who && who->fleet_replica) seams.fleet_is_here(now);
         if (who && !who->token_sha256.empty())
-            uses.note(tokens->at(who->token_sha256), {now, stranger_name(request.peer)});
+            seams.uses.note(tokens->at(who->token_sha256), {now, stranger_name(request.peer)});
         return who;
     };
-    gate.still_holds = [&rules, &engine, &sessions, &clock](Principal const& who,
-                                                            http::Peer const& peer) {
-        auto const published = engine.snapshot();
-        return still_holds(who, peer, rules.get()->roles, *published.tokens, clock.now(),
-                           published.desired->tenants, *sessions.get());
+    gate.still_holds = [seams](Principal const& who, http::Peer const& peer) {
+        auto const [tokens, tenants] = seams.access();
+        return still_holds(who, peer, seams.rules.get()->roles, *tokens, seams.clock.now(),
+                           *tenants, *seams.sessions.get(), trust_of(seams).get());
     };
-    gate.refuse_other_sites = [&rules](http::Request const& request) {
-        return refuse_other_sites(request, rules.get()->hosts);
+    if (seams.fleet)
+        gate.speak_for = [seams](Principal const& who, http::Request const& request) {
+            return fleet_call(who, request.headers, *seams.access().tenants);
+        };
+    gate.refuse_other_sites = [seams](http::Request const& request) {
+        return refuse_other_sites(request, seams.rules.get()->hosts, seams.program);
     };
-    gate.take_change = limiter([&rules] { return rules.get()->changes; });
-    gate.take_failure = limiter([] { return strangers; });
-    gate.take_visit = limiter([] { return strangers; });
-    gate.answered = [trail, &clock](Call const& call, http::Response const& response) {
+}
+
+}  // namespace
+
+std::string origin_of(http::Peer peer) {
+    if (auto* const remote = std::get_if<http::TcpPeer>(&peer)) remote->certificate.reset();
+    return stranger_name(peer);
+}
+
+Gate api_gate(GateSeams const& seams) {
+    auto& clock = seams.clock;
+    Gate gate;
+    gate.program = seams.program;
+    authenticate_callers(gate, seams);
+    gate.take_change =
+        [own = limiter(clock, [&rules = seams.rules] { return rules.get()->changes; }),
+         fleets = limiter(clock, [&rules = seams.rules] { return rules.get()->fleet_changes; })](
+            Principal const& who) {
+            return is_replica_itself(who) ? fleets(who.name) : own(who.name);
+        };
+    gate.take_failure = limiter(clock, [] { return strangers; });
+    gate.take_visit = limiter(clock, [] { return strangers; });
+    gate.answered = [audit = seams.audit, &clock](Call const& call,
+                                                  http::Response const& response) {
         auto entry = entry_of(call, response, clock.now());
-        if (is_too_often(response)) return trail->count(entry);
+        if (is_too_often(response)) return audit.count(entry);
         log_request(Severity::info, "request", entry);
-        trail->add(std::move(entry));
+        audit.add(std::move(entry));
     };
-    gate.unknown = [trail, &clock, noted = limiter([] { return failures_noted; })](
+    gate.unknown = [audit = seams.audit, &clock,
+                    noted = limiter(clock, [] { return failures_noted; })](
                        Call const& call, http::Response const& response) {
         auto entry = entry_of(call, response, clock.now());
-        if (is_too_often(response)) return trail->count(entry);
+        if (is_too_often(response)) return audit.count(entry);
         log_request(Severity::warning, "authentication failed", entry);
-        noted("").count() ? trail->count(entry) : trail->add(std::move(entry));
+        noted("").count() ? audit.count(entry) : audit.add(std::move(entry));
     };
     return gate;
 }

@@ -6,7 +6,7 @@
 #include "api/http/gzip.hpp"
 #include "service/routes/conditions.hpp"
 #include "vfmgr/engine/tenants.hpp"
-#include "vfmgr/proof/random_payload.hpp"
+#include "vfmgr/proof/digest.hpp"
 
 namespace vfmgr {
 namespace {

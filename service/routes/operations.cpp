@@ -4,7 +4,7 @@
 
 #include "api/types/json.hpp"
 #include "service/routes/api.hpp"
-#include "service/routes/page.hpp"
+#include "service/routes/page_of_rows.hpp"
 
 namespace vfmgr {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "api/types/enum_names.hpp"
 #include "service/routes/cursor.hpp"
-#include "service/routes/router.hpp"
+#include "service/routes/dispatch.hpp"
 
 namespace vfmgr {
 
@@ -71,14 +71,6 @@ template <class All, class KeyOf, class ItemOf>
         last = std::invoke(key_of, *at);
     }
     return page_response(call, std::move(items), std::optional<Key>());
-}
-
-// Answers with the rows that the store was asked for.
-template <class T>
-[[nodiscard]] Query<http::Response> page_of_rows(Call const& call, Query<Rows<T>> const& query) {
-    return query.then([call](Rows<T> const& rows) -> Result<http::Response> {
-        return page_response(call, rows.items, rows.next);
-    });
 }
 
 // Filters match exactly. Each returns nullopt or an empty text when the call does not have it.

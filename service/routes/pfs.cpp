@@ -7,7 +7,7 @@
 
 #include "api/types/json.hpp"
 #include "service/routes/api.hpp"
-#include "service/routes/page.hpp"
+#include "service/routes/page_of_rows.hpp"
 #include "service/routes/vf_views.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
 

@@ -3,6 +3,7 @@
 #include "api/types/json.hpp"
 #include "service/routes/api.hpp"
 #include "service/routes/named.hpp"
+#include "vfmgr/plan/fleet_identities.hpp"
 #include "vfmgr/plan/select.hpp"
 
 namespace vfmgr {
@@ -58,12 +59,13 @@ Result<Change> release(Call const& call) {
 
 http::Response show_identities(Call const&, Snapshot const& now) {
     auto const& [identities, revision] = now.desired->handed_out;
-    return with_etag(json_response(200, identities), revision);
+    IdentitiesView const view{identities, free_identities(*now.host, *now.desired)};
+    return with_etag(json_response(200, view), revision);
 }
 
 Result<Change> put_identities(Call const& call) {
-    VFMGR_TRY(auto identities, from_json_text<Identities>(call.request.body));
-    return Change{PutIdentities{std::move(identities)}, show_identities};
+    VFMGR_TRY(auto view, from_json_text<IdentitiesView>(call.request.body));
+    return Change{PutIdentities{std::move(view.identities)}, show_identities};
 }
 
 }  // namespace

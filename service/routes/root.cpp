@@ -22,9 +22,9 @@ http::Response about(Call const&, Snapshot const&) {
                    {"networks", "dry_run", "verification", "rxe", "rdma_links", "events", "pages",
                     "filters", "tenants", "sessions"},
                    {"/v1/pfs", "/v1/vfs", "/v1/networks", "/v1/pools", "/v1/reservations",
-                    "/v1/identities", "/v1/desired", "/v1/vms", "/v1/attachments", "/v1/rdma-links",
-                    "/v1/operations", "/v1/events", "/v1/tenants", "/v1/tokens", "/v1/audit",
-                    "/v1/openapi.json"}});
+                    "/v1/identities", "/v1/desired", "/v1/fleet", "/v1/vms", "/v1/attachments",
+                    "/v1/rdma-links", "/v1/operations", "/v1/events", "/v1/tenants", "/v1/tokens",
+                    "/v1/audit", "/v1/openapi.json"}});
 }
 
 http::Response alive(Call const&, Snapshot const&) {

@@ -5,7 +5,7 @@
 
 #include "api/types/json.hpp"
 #include "service/routes/conditions.hpp"
-#include "vfmgr/proof/random_payload.hpp"
+#include "vfmgr/proof/digest.hpp"
 
 namespace vfmgr {
 namespace {
@@ -32,6 +32,7 @@ Result<Intent> intent_of(Call const& call) {
     intent.requested_by = call.who.name;
     intent.request_id = request_id(call);
     if (call.who.tenant) intent.tenant = call.who.tenant->tenant.name;
+    intent.fence = call.fence;
     VFMGR_TRY(intent.dry_run, is_true(call, "dry_run"));
     VFMGR_TRY(intent.if_match, if_match(call));
     auto const key = call.request.headers.find("idempotency-key");

@@ -59,14 +59,14 @@ Result<Query<http::Response>> create(TokenSeams const& seams, Call const& call,
 }
 
 // The store returns them in the order of this key.
-CreatedAndId key_of(Token const& token) {
+CreatedAndId place_of_token(Token const& token) {
     auto const created = token.created_at.time_since_epoch();
     return {std::chrono::floor<std::chrono::milliseconds>(created).count(), token.id};
 }
 
 Query<http::Response> list(TokenSeams const& seams, Call const& call) {
     return seams.engine.tokens().then([call, &uses = seams.uses](std::vector<Token> const& tokens) {
-        return page_of_all(call, tokens, key_of, [&uses](Token const& token) {
+        return page_of_all(call, tokens, place_of_token, [&uses](Token const& token) {
             return std::optional(view_of(uses.with_last_use(token)));
         });
     });

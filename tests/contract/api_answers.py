@@ -8,6 +8,7 @@ is in Api.provoke(). A single operation's own answer is in a method named after 
 from described import example
 from desired_answers import DESIRED_RULES, DesiredAnswers, desired
 from event_answers import EventAnswers
+from fleet_answers import FLEET_RULES, MEMBERSHIP, FleetAnswers
 from live_daemon import until
 from network_answers import (NETWORK, NETWORK_RULES, PF, POOL, SPARE, NetworkAnswers,
                              set_up_networks)
@@ -58,6 +59,7 @@ LIMITS = "[limits]\nchanges_burst = 2000\nchanges_per_second = 5\nevent_streams_
 # Accepted bodies. Those that others are generated from have a value for every member.
 BODIES = {"replacePfSpec": SPEC, "replaceNetwork": NETWORK,
           "replacePool": POOL, "reserve": {"pool": "fast"}, "replaceIdentities": {},
+          "joinFleet": MEMBERSHIP,
           "replaceDesired": {}, "replaceTenant": {},
           "attach": {"vm": "vm1", "pf": PF}, "adopt": {"pci": BY_HAND[0][2]},
           "changeAttachment": {}, "verify": {},
@@ -68,7 +70,8 @@ WHOLE = {"replacePfSpec": {**SPEC, "vf_driver": "igbvf"},
          "replaceNetwork": {**example("network"), "pfs": NETWORK["pfs"]},
          "replacePool": {**example("pool"), "name": "fast"}, "replaceTenant": example("tenant"),
          "reserve": {**example("reservation_spec"), "pool": "fast", "count": 1},
-         "replaceIdentities": example("identities"),
+         "replaceIdentities": example("identities_view"),
+         "joinFleet": {**MEMBERSHIP, "contacted_at": MEMBERSHIP["joined_at"]},
          "replaceDesired": desired(SPEC),
          "attach": {**example("attachment_spec-all"), "pf": PF},
          "verify": example("verify_request-responder"), "adopt": example("adoption"),
@@ -79,7 +82,7 @@ WHOLE = {"replacePfSpec": {**SPEC, "vf_driver": "igbvf"},
          "rekeyPf": example("rekey_request"), "changeAttachment": example("attachment_patch")}
 
 # Rules that the server has and the schema lacks, at the path that is changed.
-RULES = {**NETWORK_RULES, **DESIRED_RULES, **OPERATION_RULES,
+RULES = {**NETWORK_RULES, **FLEET_RULES, **DESIRED_RULES, **OPERATION_RULES,
          "attach": {"pf": "a VF needs one",
                     "settings/min_tx_rate_mbps": "is not above the maximum"},
          "adopt": {"network": "an address and a proof need one"},
@@ -94,7 +97,7 @@ def set_up(daemon):
 
 
 class Api(NetworkAnswers, DesiredAnswers, EventAnswers, OperationAnswers, RdmaAnswers,
-          PlacingAnswers, SessionAnswers):
+          PlacingAnswers, SessionAnswers, FleetAnswers):
     def __init__(self, asker, daemon):
         self.asker, self.daemon, self.who = asker, daemon, {}
         self.operations = asker.document.operations

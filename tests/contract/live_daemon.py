@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real vfmgrd on fakes: started, queried, and ended. Tests change its host over its standard
-input."""
+"""A daemon of ours: started, queried, and ended. And the real vfmgrd on fakes: tests change its
+host over its standard input."""
 
 import contextlib
 import grp
@@ -70,30 +70,14 @@ def free_port():
         return free.getsockname()[1]
 
 
-class Daemon:
-    def __init__(self, folder, host, config="", addresses=(), words=(), program=DAEMON):
-        """With `addresses` it has a network namespace of its own, whose enp1s0 has them."""
-        self.folder, self.socket, self.guests = folder, folder / "api.sock", folder / "guests.sock"
-        self.configure(config)
-        (folder / "host.json").write_text(json.dumps(host))
-        self.log = (folder / "log").open("w+")
-        command = [program, "--config", folder / "vfmgr.toml", "--host", folder / "host.json",
-                   "--guests", self.guests, *words]
-        if addresses:
-            # The loopback device, renamed: the new namespace has it, and it has ifindex 1, which
-            # the fakes' RDMA device belongs to.
-            network = "".join(f"ip address add {one} dev enp1s0; " for one in addresses)
-            command = ["unshare", "--net", "sh", "-ec",
-                       f'ip link set lo name enp1s0; {network} ip link set enp1s0 up; exec "$@"',
-                       "sh", *command]
-        self.command = list(map(str, command))
-        self.start()
+class Program:
+    """A daemon, started by `command` as systemd starts it. It answers on the unix socket `socket`,
+    by the configuration that its kind writes with configure()."""
 
-    def configure(self, config):
-        (self.folder / "vfmgr.toml").write_text(
-            f'state_dir = "{self.folder}/state"\n[listen.unix]\npath = "{self.socket}"\n'
-            f'group = "{grp.getgrgid(os.getgid()).gr_name}"\n'
-            f'[roles.uids]\n{os.getuid()} = "admin"\n{config}')
+    def __init__(self, folder, command):
+        self.folder, self.socket = folder, folder / "api.sock"
+        self.command = list(map(str, command))
+        self.log = (folder / "log").open("w+")
 
     def reload(self, config=None):
         """Returns when the daemon has reloaded this configuration, or its own again."""
@@ -131,11 +115,6 @@ class Daemon:
         self.log.seek(0)
         return self.log.read()[-3000:]
 
-    def happen(self, **what):
-        self.process.stdin.write(json.dumps(what) + "\n")
-        self.process.stdin.flush()
-        assert self.process.stdout.readline() == "done\n"
-
     def call(self, method, path, body=None, socket=None, connection=None, **headers):
         connection = connection or UnixConnection(socket or self.socket)
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -153,6 +132,41 @@ class Daemon:
         answer = self.call(method, path, body, **where)
         return answer, answer.body
 
+    def end(self):
+        self.process.terminate()
+        status = self.process.wait(60)
+        assert status == 0, f"{status}: {self.said()}"
+
+
+class Daemon(Program):
+    def __init__(self, folder, host, config="", addresses=(), words=(), program=DAEMON):
+        """With `addresses` it has a network namespace of its own, whose enp1s0 has them."""
+        self.guests = folder / "guests.sock"
+        command = [program, "--config", folder / "vfmgr.toml", "--host", folder / "host.json",
+                   "--guests", self.guests, *words]
+        if addresses:
+            # The loopback device, renamed: the new namespace has it, and it has ifindex 1, which
+            # the fakes' RDMA device belongs to.
+            network = "".join(f"ip address add {one} dev enp1s0; " for one in addresses)
+            command = ["unshare", "--net", "sh", "-ec",
+                       f'ip link set lo name enp1s0; {network} ip link set enp1s0 up; exec "$@"',
+                       "sh", *command]
+        super().__init__(folder, command)
+        self.configure(config)
+        (folder / "host.json").write_text(json.dumps(host))
+        self.start()
+
+    def configure(self, config):
+        (self.folder / "vfmgr.toml").write_text(
+            f'state_dir = "{self.folder}/state"\n[listen.unix]\npath = "{self.socket}"\n'
+            f'group = "{grp.getgrgid(os.getgid()).gr_name}"\n'
+            f'[roles.uids]\n{os.getuid()} = "admin"\n{config}')
+
+    def happen(self, **what):
+        self.process.stdin.write(json.dumps(what) + "\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "done\n"
+
     def do(self, method, path, body=None, **headers):
         answer, operation = self.ask(method, path, body, **headers)
         assert answer.status == 202, operation
@@ -164,8 +178,3 @@ class Daemon:
         while operation["finished_at"] is None:
             operation = self.ask("GET", f"/v1/operations/{operation['id']}?wait=1")[1]
         return operation
-
-    def end(self):
-        self.process.terminate()
-        status = self.process.wait(60)
-        assert status == 0, f"{status}: {self.said()}"

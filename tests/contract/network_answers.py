@@ -24,7 +24,8 @@ NETWORK_RULES = {
     "reserve": {"": "a pool or a network is needed"},
     "replaceIdentities": {"macs": "are apart", "guids": "are apart",
                           "addresses/0/ranges": "are apart",
-                          "addresses": "name each network once"}}
+                          "addresses": "name each network once",
+                          "generation": "is there with claims"}}
 
 
 def set_up_networks(daemon):
@@ -150,5 +151,5 @@ class NetworkAnswers:
         self.ask("reserve")
         self.ask("removePool")
 
-    def replaceIdentities_200_Identities(self):
+    def replaceIdentities_200_IdentitiesView(self):
         self.ask("replaceIdentities", body={})

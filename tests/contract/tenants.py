@@ -63,6 +63,8 @@ REQUESTS = {
     "release": (DRY, None, 200),
     "listTenants": ("", None, 200), "getTenant": ("", None, 200),
     "replaceTenant": (DRY, {}, 200), "removeTenant": (DRY, None, 409),
+    "getFleet": ("", None, 200), "joinFleet": (DRY, example("fleet_membership"), 422),
+    "leaveFleet": (DRY, None, 404), "confirmRestored": (DRY, None, 200),
     "getIdentities": ("", None, 200), "replaceIdentities": (DRY, {}, 200),
     "getDesired": ("", None, 200), "replaceDesired": (DRY, {}, 200),
     "listRdmaLinks": ("", None, 200), "getRdmaLink": ("", None, 404),

@@ -53,7 +53,9 @@ def folder():
 
 @pytest.fixture(scope="module")
 def wide(folder):
-    daemon = Daemon(folder / "wide", api_answers.HOST, api_answers.CONFIG + api_answers.LIMITS,
+    tls = f"[listen.tls]\nenabled = true\nport = {free_port()}\n"  # fleets come by it
+    daemon = Daemon(folder / "wide", api_answers.HOST,
+                    api_answers.CONFIG + api_answers.LIMITS + tls,
                     addresses=guest_answers.ADDRESSES)
     api_answers.set_up(daemon)
     yield daemon

@@ -14,12 +14,16 @@ from live_daemon import BUILD
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 API = ROOT / "api"
-DOCUMENTS = ("openapi.yaml", "openapi-guest.yaml", "openapi-responder.yaml")
+# What it shares with openapi.yaml is copied into it when it is built.
+FLEET = "openapi-fleet.yaml"
+DOCUMENTS = ("openapi.yaml", "openapi-guest.yaml", "openapi-responder.yaml", FLEET)
 EXAMPLES = sorted((API / "examples").glob("*.json"))
 
 
 @functools.cache  # reading one takes a second
 def document(name):
+    if name == FLEET:
+        return json.loads((BUILD / "service/fleet/openapi-fleet.json").read_text())
     return yaml.safe_load((API / name).read_text())
 
 
@@ -198,6 +202,23 @@ def test_the_daemon_has_the_same_document():
     """As JSON, made at build time. Debian's yaml module reads the original as its authors do."""
     built = json.loads((BUILD / "service/openapi.json").read_text())
     assert built == document("openapi.yaml")
+
+
+def test_the_fleets_document_is_whole_and_differs_by_what_it_shares_alone():
+    source = yaml.safe_load((API / FLEET).read_text())
+    built, shared = document(FLEET), document("openapi.yaml")
+    assert built["paths"].keys() == source["paths"].keys()
+    assert built["info"] == source["info"]
+    taken = 0
+    for kind, components in built["components"].items():
+        for name, component in components.items():
+            own = source["components"].get(kind, {}).get(name)
+            if own is not None:
+                own = json.loads(json.dumps(own).replace('"openapi.yaml#/', '"#/'))
+            assert component == (own or shared["components"][kind][name]), f"{kind}/{name}"
+            taken += own is None
+    theirs = {reference for reference in references(source) if reference.startswith("openapi.yaml")}
+    assert taken >= len(theirs), "each that it names, and what those name"
 
 
 def test_steps_are_those_of_the_types():

@@ -51,6 +51,11 @@ PRINTS = {"pf list": [], "pf show": ["enp1s0"], "pf set": [PF, "--num-vfs", "4"]
           "interop open": None, "interop show": None,
           "op list": [], "op show": ["ID"], "op wait": ["ID"], "audit": [], "events": None,
           "top": ["--interval", "0.2", "--count", "1"],
+          "fleet show": [],
+          # Of vfmgr-fleetd: tests/fleet/test_fleet.py.
+          "fleet token": None, "fleet tokens": None, "host list": None, "host show": None,
+          "host set": None, "host cordon": None, "host uncordon": None, "host fence": None,
+          "host unfence": None, "host confirm": None,
           "tenant list": [], "tenant show": ["blue"], "tenant set": ["blue", "-f", TENANT],
           "token list": [], "token create": [], "token rotate": None,
           "rdma list": [], "rdma link list": [], "topology": ["--from", GPU_HOST],
@@ -60,6 +65,8 @@ PRINTS = {"pf list": [], "pf show": ["enp1s0"], "pf set": [PF, "--num-vfs", "4"]
 SILENT = {"detach", "apply", "network remove", "pool remove", "tenant remove",
           "reservation release", "pf forget", "pf gone", "pf confirm-gone", "pf rekey",
           "vf lift-quarantine", "interop close", "op cancel", "token revoke", "rdma link add",
+          "fleet leave", "fleet confirm", "store restore", "fleet init", "fleet join",
+          "fleet revoke", "host expel",
           "rdma link delete", "vm without-vfs", "drained", "support-bundle", "query", "context use"}
 SHOWN = [command for command, words in PRINTS.items() if words is not None]
 # Its rows have no names that another command accepts.

@@ -31,6 +31,7 @@ FakeCluster::FakeCluster(FakeClock& clock) : jumps_(&clock), clock_(clock) {}
 FakeCluster::FakeCluster(Clock const& clock) : jumps_(nullptr), clock_(clock) {}
 
 bool FakeCluster::wait(std::unique_lock<std::mutex>& lock, Deadline deadline) {
+    if (jumps_) deadline = std::min(deadline, clock_.steady_now() + longest_wait);
     auto next = deadline;
     for (auto const& [_, lease] : leases_) next = std::min(next, lease.ends);
     if (jumps_) {
@@ -147,6 +148,7 @@ Result<void> FakeEtcd::reach(std::unique_lock<std::mutex>& lock, std::string con
 }
 
 Result<Found> FakeEtcd::range(Query const& query, Deadline deadline) {
+    if (on_range) on_range(query);
     std::unique_lock lock(cluster_.mutex_);
     if (query.match == Match::prefix) ++lists_;
     VFMGR_CHECK(reach(lock, "Range", deadline));

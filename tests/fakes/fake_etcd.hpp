@@ -62,6 +62,10 @@ class FakeCluster {
     // Wakes those who wait, after a FakeClock was moved.
     void notify();
 
+    // Where the clock jumps: nothing waits longer at once, so that several who share the thread get
+    // their turns. A watch then shows nothing, and an unanswered call fails, before its deadline.
+    std::chrono::milliseconds longest_wait{std::chrono::hours(24)};
+
     [[nodiscard]] Contents contents() const;
     [[nodiscard]] Revision revision() const;
     // As they are now, leases that have ended removed.
@@ -132,8 +136,9 @@ class FakeEtcd final : public Etcd {
     // Called before each commit, without a lock: what others do in between. Set before threads
     // start.
     std::function<void(Transaction const&)> on_commit;
-    [[nodiscard]] std::size_t commits() const;  // that were sent
-    [[nodiscard]] std::size_t lists() const;    // ranges of a prefix
+    std::function<void(Query const&)> on_range;  // the same
+    [[nodiscard]] std::size_t commits() const;   // that were sent
+    [[nodiscard]] std::size_t lists() const;     // ranges of a prefix
 
   private:
     friend class FakeWatch;

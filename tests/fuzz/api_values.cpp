@@ -10,6 +10,7 @@
 #include "api/types/desired.hpp"
 #include "api/types/event.hpp"
 #include "api/types/firmware.hpp"
+#include "api/types/fleet.hpp"
 #include "api/types/fleet_reservation.hpp"
 #include "api/types/host_tree.hpp"
 #include "api/types/identities.hpp"
@@ -89,7 +90,7 @@ void as_prefix(std::string_view text) {
     if (auto const broadcast = prefix->broadcast()) require(prefix->contains(*broadcast));
 }
 
-constexpr std::array<void (*)(std::string_view), 37> parsers{as_document<PfSpec>,
+constexpr std::array<void (*)(std::string_view), 39> parsers{as_document<PfSpec>,
                                                              as_document<AttachmentSpec>,
                                                              as_document<VfSpec>,
                                                              as_document<Operation>,
@@ -125,7 +126,9 @@ constexpr std::array<void (*)(std::string_view), 37> parsers{as_document<PfSpec>
                                                              as_document<HostTree>,
                                                              as_document<VmTopology>,
                                                              as_pkey,
-                                                             as_document<FleetReservationSpec>};
+                                                             as_document<FleetReservationSpec>,
+                                                             as_document<IdentitiesView>,
+                                                             as_document<FleetMembership>};
 
 }  // namespace
 

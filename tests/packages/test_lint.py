@@ -39,7 +39,7 @@ def judge(tool, output, packages, excepted):
 
 def test_lintian_finds_no_error():
     packages = [*FOLDER.glob("*.deb"), *FOLDER.glob("portable/*.deb")]
-    assert len(packages) == 9
+    assert len(packages) == 10
     output = lintian(*packages)
     assert not re.search("(?:unused|mismatched)-override", output)
     judge("lintian", output, packages, len(found("O", output)))

@@ -59,6 +59,21 @@ def test_the_daemons_package_has_its_documents_and_rules(tmp_path):
         "problems.md", "prometheus/vfmgr.rules.yml", "grafana/vfmgr.json"}
 
 
+def test_the_fleets_package_is_apart_from_a_hosts(tmp_path):
+    run("dpkg-deb", "-x", only("vfmgr-fleet_*.deb"), tmp_path)
+    assert {name.removesuffix(".gz") for name in files_below(tmp_path)} == {
+        "etc/vfmgr/fleetd.toml", "usr/libexec/vfmgr/vfmgr-fleetd",
+        "usr/lib/systemd/system/vfmgr-fleetd.service", "usr/lib/sysusers.d/vfmgr-fleet.conf",
+        "usr/share/man/man8/vfmgr-fleetd.8", "usr/share/vfmgr/openapi-fleet.json",
+        "usr/share/vfmgr/openapi-fleet.yaml", "usr/share/doc/vfmgr-fleet/copyright",
+        "usr/share/doc/vfmgr-fleet/changelog", "usr/share/lintian/overrides/vfmgr-fleet"}
+    needed = set(re.findall(r"NEEDED +(\S+)", run(
+        "objdump", "-p", tmp_path / "usr/libexec/vfmgr/vfmgr-fleetd").decode()))
+    assert "libssl.so.3" in needed
+    # It reaches hosts by their API alone.
+    assert not {"libvirt.so.0", "libsqlite3.so.0", "libnl-3.so.200", "libibverbs.so.1"} & needed
+
+
 @pytest.mark.parametrize("pattern", ["vfmgr-web_*_all.deb", "portable/vfmgr-web-*.noarch.rpm"])
 def test_the_console_is_whole(pattern, tmp_path):
     unpacked(only(pattern), tmp_path)

@@ -9,6 +9,7 @@
 #include "api/os/random.hpp"
 #include "vfmgr/engine/engine.hpp"
 #include "vfmgr/engine/execute.hpp"
+#include "vfmgr/engine/fleet.hpp"
 #include "vfmgr/engine/revision.hpp"
 #include "vfmgr/engine/state.hpp"
 #include "vfmgr/engine/stored.hpp"
@@ -341,6 +342,7 @@ Result<void> Engine::check_tenant(Control::State& state, HostView const& host,
 
 Result<Answer> Engine::admit_known(Control::State& state, Command const& command,
                                    Intent const& intent) {
+    if (intent.fence) VFMGR_CHECK(admit_fence(state, *intent.fence));
     if (!intent.idempotency_key.empty() && !intent.dry_run) {
         VFMGR_TRY(auto const observed,
                   state.store.idempotency(intent.idempotency_key, operations_.seams().clock.now()));
@@ -355,6 +357,7 @@ Result<Answer> Engine::admit_known(Control::State& state, Command const& command
     }
     auto const host = control_->snapshot().host;
     VFMGR_CHECK(check_tenant(state, *host, command, intent));
+    VFMGR_CHECK(check_confirmed(state.desired(), command));
     VFMGR_CHECK(recovery_.check_recovered(state, command));
     tidy_reservations(state, operations_.seams().clock.now());
     VFMGR_TRY(auto admission, std::visit(Admitting{*this, state, *host, intent}, command));

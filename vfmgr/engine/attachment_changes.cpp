@@ -73,6 +73,7 @@ Result<Attachments::Begun<AttachmentPlan>> Attachments::begin_change(
         first = intend_first(operation, plan.plan, host, batch);
         batch.save_operations.push_back(operation);
         VFMGR_CHECK(state.commit(std::move(batch)));
+        state.pledge(operation.id, {plan.attachment.settings});
         return plan;
     });
     if (!planned) return fail(planned.error());

@@ -16,20 +16,12 @@
 #include "api/types/guest.hpp"
 #include "api/types/operation.hpp"
 #include "api/types/pf.hpp"
+#include "vfmgr/plan/if_match.hpp"
 #include "vfmgr/plan/plan.hpp"
 #include "vfmgr/plan/plan_desired.hpp"
 #include "vfmgr/plan/rdma_links.hpp"
 
 namespace vfmgr {
-
-// The revisions that a change may be based on: those of an If-Match, or every one.
-struct IfMatch {
-    std::optional<std::vector<std::uint64_t>> any_of{};  // absent: every revision
-
-    IfMatch() = default;
-    IfMatch(std::uint64_t revision) : any_of(std::vector<std::uint64_t>{revision}) {}
-    explicit IfMatch(std::vector<std::uint64_t> revisions) : any_of(std::move(revisions)) {}
-};
 
 // What a client sends along with any command.
 struct Intent {
@@ -40,6 +32,8 @@ struct Intent {
     IfMatch if_match;
     std::string request_id{};
     std::string tenant{};  // whose request it is; empty: of no tenant
+    // Of the fleet's scheduler that requests it; absent: none does.
+    std::optional<std::uint64_t> fence{};
 };
 
 struct ReplacePfSpec {
@@ -70,6 +64,12 @@ struct RemoveTenant {
 struct PutIdentities {
     Identities identities;
 };
+struct JoinFleet {
+    FleetMembership membership;
+};
+struct LeaveFleet {};
+// A restored store may take attachments again.
+struct ConfirmRestored {};
 struct Reserve {
     std::string name;
     ReservationSpec spec;
@@ -142,9 +142,9 @@ struct ReplaceDesired {
 };
 using Command =
     std::variant<ReplacePfSpec, ForgetPf, PutNetwork, RemoveNetwork, PutPool, RemovePool, PutTenant,
-                 RemoveTenant, PutIdentities, Reserve, Release, Attach, ChangeAttachment, Detach,
-                 LiftQuarantine, Verify, ChangeFirmware, AddLink, RemoveLink, PlaceInVm, EndGonePf,
-                 ConfirmGonePf, RekeyPf, ReplaceDesired>;
+                 RemoveTenant, PutIdentities, JoinFleet, LeaveFleet, ConfirmRestored, Reserve,
+                 Release, Attach, ChangeAttachment, Detach, LiftQuarantine, Verify, ChangeFirmware,
+                 AddLink, RemoveLink, PlaceInVm, EndGonePf, ConfirmGonePf, RekeyPf, ReplaceDesired>;
 
 // Dry run: plan (and attachment). Nothing to do: neither. Otherwise: operation, with the plan that
 // it was admitted with, unless a request with the same Idempotency-Key began it.

@@ -39,6 +39,9 @@ void apply(Batch const& batch, DesiredState& desired) {
     for (auto const& card : batch.erase_firmware_tries) desired.firmware_tries.erase(card);
     for (auto const& link : batch.save_rdma_links) desired.rdma_links[link.link.name] = link;
     for (auto const& name : batch.erase_rdma_links) desired.rdma_links.erase(name);
+    if (batch.save_fleet) desired.fleet = batch.save_fleet;
+    if (batch.erase_fleet) desired.fleet.reset();
+    if (batch.confirm_restored) desired.restored_at.reset();
     for (auto const& [address, identity] : batch.save_identities)
         desired.identities[address] = identity;
     for (auto const& address : batch.erase_identities) desired.identities.erase(address);

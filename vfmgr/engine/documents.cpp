@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfmgr/engine/documents.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "vfmgr/engine/identities.hpp"
 #include "vfmgr/engine/links.hpp"
 #include "vfmgr/engine/pfs.hpp"
 #include "vfmgr/engine/revision.hpp"
+#include "vfmgr/plan/free_vfs.hpp"
 
 namespace vfmgr {
 namespace {
@@ -79,6 +83,10 @@ void add_unclaimed(Batch& batch, DesiredState const& before, DesiredState const&
 
 Result<Batch> Documents::perform(Operation& operation, ReplaceDesired const& command,
                                  IfMatch const& if_match, std::uint64_t revision) {
+    std::vector<VfSpec> given;
+    for (auto const& [pci, spec] : command.document.pfs)
+        std::ranges::move(settings_of_free(spec), std::back_inserter(given));
+    operations_.pledge(operation, std::move(given));
     auto const desired = seams().control.snapshot().desired;
     VFMGR_CHECK(check_revision(revision_of(document_of(*desired)), "the desired state", if_match));
     VFMGR_TRY(HostView const host, observe_for(seams(), std::nullopt));

@@ -89,6 +89,14 @@ class Engine {
     void save_token_uses(std::map<std::string, TokenUse> uses);
     [[nodiscard]] Query<bool> erase_token(std::string id);  // false: there is none
 
+    // Answered when it is durable: see admit_fence() in fleet.hpp.
+    [[nodiscard]] Query<bool> heed_fence(std::uint64_t fence);
+    struct StoreFacts {
+        std::string id;
+        std::uint64_t last_event = 0;
+    };
+    [[nodiscard]] Query<StoreFacts> store_facts();
+
     // Stores a new token for the guest's enrolment in place of an earlier one. Fails as
     // attachment_to_enrol() does.
     [[nodiscard]] Query<GuestKeys> save_enrolment(std::string attachment, GuestSecret token);

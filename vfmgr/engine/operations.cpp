@@ -198,6 +198,13 @@ std::uint64_t Operations::next_revision() {
     return seams_.control.wait([](Control::State& state) { return state.next_revision(); });
 }
 
+void Operations::pledge(Operation const& operation, std::vector<VfSpec> settings) {
+    seams_.control.wait([&](Control::State& state) {
+        state.pledge(operation.id, std::move(settings));
+        return true;
+    });
+}
+
 void Operations::stop_waiting() {
     {
         std::lock_guard const lock(mutex_);

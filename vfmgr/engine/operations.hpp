@@ -74,6 +74,9 @@ class Operations {
     // The same, for a batch made on the control thread from the state at that time.
     bool commit_at_last(std::function<Batch(DesiredState const&)> const& make);
     [[nodiscard]] std::uint64_t next_revision();
+    // Returns once it is in force, so that what is read then can't be taken away: see
+    // Control::State::pledge().
+    void pledge(Operation const& operation, std::vector<VfSpec> settings);
 
     // Ends waits for the disk. Operations look at stopping() themselves.
     void stop_waiting();

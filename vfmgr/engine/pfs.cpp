@@ -4,6 +4,7 @@
 #include "vfmgr/engine/identities.hpp"
 #include "vfmgr/engine/pfs.hpp"
 #include "vfmgr/engine/revision.hpp"
+#include "vfmgr/plan/free_vfs.hpp"
 
 namespace vfmgr {
 namespace {
@@ -31,6 +32,7 @@ Event forgotten_event(PciAddress const& pf, Operation const& operation, Time at)
 void Pfs::configure_pf(Operation& operation, ReplacePfSpec const& command,
                        IfMatch const& if_match) {
     operations_.run(operation, {command.pf}, [&]() -> Result<Batch> {
+        operations_.pledge(operation, settings_of_free(command.spec));
         auto const desired = seams().control.snapshot().desired;
         VFMGR_CHECK(check_revision(desired->pfs, command.pf, if_match));
         VFMGR_TRY(HostView const host, observe_for(seams(), command.pf));

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "vfmgr/engine/engine.hpp"
+#include "vfmgr/engine/fleet.hpp"
 #include "vfmgr/engine/state.hpp"
 
 namespace vfmgr {
@@ -261,6 +262,22 @@ void Engine::save_token_uses(std::map<std::string, TokenUse> uses) {
 
 Query<bool> Engine::erase_token(std::string id) {
     return in_turn(*control_, [id](Control::State& state) { return state.erase_token(id); });
+}
+
+Query<bool> Engine::heed_fence(std::uint64_t fence) {
+    return in_turn(*control_, [fence](Control::State& state) -> Result<bool> {
+        VFMGR_CHECK(admit_fence(state, fence));
+        return true;
+    });
+}
+
+Query<Engine::StoreFacts> Engine::store_facts() {
+    return in_turn(*control_, [](Control::State& state) -> Result<StoreFacts> {
+        StoreFacts facts;
+        VFMGR_TRY(facts.id, state.store.id());
+        VFMGR_TRY(facts.last_event, state.store.last_event());
+        return facts;
+    });
 }
 
 }  // namespace vfmgr

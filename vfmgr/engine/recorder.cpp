@@ -209,6 +209,27 @@ void add_tenants(std::vector<Event>& events, Batch const& batch, DesiredState co
                                    fmt::format("tenant {} was removed", name)));
 }
 
+// A higher fence is no news: each scheduler of the fleet has another.
+bool is_news(FleetMembership now, std::optional<FleetMembership> const& before) {
+    if (!before) return true;
+    now.fence = before->fence;
+    now.contacted_at = before->contacted_at;
+    return now != *before;
+}
+
+void add_fleet(std::vector<Event>& events, Batch const& batch, DesiredState const& before) {
+    auto const& joined = batch.save_fleet;
+    if (joined && is_news(*joined, before.fleet))
+        events.push_back(
+            made(EventKind::fleet_joined, {},
+                 before.fleet
+                     ? fmt::format("what this host knows of fleet {} has changed", joined->fleet)
+                     : fmt::format("this host is {} in fleet {}", joined->host, joined->fleet)));
+    if (batch.erase_fleet && before.fleet)
+        events.push_back(made(EventKind::fleet_left, {},
+                              fmt::format("this host has left fleet {}", before.fleet->fleet)));
+}
+
 // One whose VFs are all attached has done its work.
 Event end_of(Reservation const& reservation, DesiredState const& before, Time now) {
     auto const& name = reservation.name;
@@ -262,6 +283,7 @@ std::vector<Event> changes_of(Batch const& batch, DesiredState const& before, Ti
     add_partitions(events, batch, before);
     add_pools(events, batch, before);
     add_tenants(events, batch, before);
+    add_fleet(events, batch, before);
     add_reservations(events, batch, before, now);
     // A batch with the state of one operation was made by it.
     if (batch.save_operations.size() == 1)

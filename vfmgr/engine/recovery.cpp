@@ -99,6 +99,9 @@ struct Claiming {
     ClaimKeys operator()(PutTenant const&) const { return {}; }
     ClaimKeys operator()(RemoveTenant const&) const { return {}; }
     ClaimKeys operator()(PutIdentities const&) const { return {}; }
+    ClaimKeys operator()(JoinFleet const&) const { return {}; }
+    ClaimKeys operator()(LeaveFleet const&) const { return {}; }
+    ClaimKeys operator()(ConfirmRestored const&) const { return {}; }
     ClaimKeys operator()(Reserve const&) const { return {}; }
     ClaimKeys operator()(Release const&) const { return {}; }
     ClaimKeys operator()(ForgetPf const& command) const { return of_pf(command.pf); }

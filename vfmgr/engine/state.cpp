@@ -36,8 +36,22 @@ void Control::State::take(Batch& batch) {
     apply(batch, desired_);
     changed_ = true;
     std::ranges::move(batch.save_events, std::back_inserter(emitted_));
-    for (auto const& operation : batch.save_operations)
-        if (ended && finished(operation)) ended(operation);
+    for (auto const& operation : batch.save_operations) {
+        if (!finished(operation)) continue;
+        pledged_.erase(operation.id);
+        if (ended) ended(operation);
+    }
+}
+
+void Control::State::pledge(std::string const& operation, std::vector<VfSpec> settings) {
+    pledged_[operation] = std::move(settings);
+}
+
+std::vector<VfSpec> Control::State::pledged() const {
+    std::vector<VfSpec> all;
+    for (auto const& [operation, settings] : pledged_)
+        all.insert(all.end(), settings.begin(), settings.end());
+    return all;
 }
 
 // Drift is numbered before it is committed, because repairs refer to it.

@@ -26,6 +26,10 @@ class Control::State {
     void look_again() { changed_ = true; }          // calls all watches
 
     [[nodiscard]] DesiredState const& desired() const { return desired_; }
+    // The operation is about to give VFs these settings: until it ends, a fleet takes none of their
+    // identities away.
+    void pledge(std::string const& operation, std::vector<VfSpec> settings);
+    [[nodiscard]] std::vector<VfSpec> pledged() const;
     // Writes to disk first, then to memory: what is published is never ahead of the disk.
     // Adds the events that follow from the batch's changes. Events without a number get theirs.
     // All are emitted at the end of the turn, when readers can read what they are about.
@@ -60,8 +64,9 @@ class Control::State {
     void report_writable(Result<void> const& written, bool ordinary);
     Clock const& clock_;
     DesiredState desired_;
-    std::map<std::string, PendingRun> runs_;  // by attachment
-    bool changed_ = true;                     // since it was published
+    std::map<std::string, PendingRun> runs_;              // by attachment
+    std::map<std::string, std::vector<VfSpec>> pledged_;  // by operation
+    bool changed_ = true;                                 // since it was published
     std::uint64_t last_event_ = 0;
     std::uint64_t last_revision_ = 0;
     std::shared_ptr<std::map<std::string, Token> const> tokens_;

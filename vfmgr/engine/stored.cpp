@@ -7,6 +7,7 @@
 
 #include "vfmgr/engine/revision.hpp"
 #include "vfmgr/engine/tenants.hpp"
+#include "vfmgr/plan/fleet_identities.hpp"
 #include "vfmgr/plan/select.hpp"
 
 namespace vfmgr {
@@ -100,14 +101,65 @@ Result<Stored> Storing::operator()(RemoveTenant const& command) const {
     return stored;
 }
 
-// What was handed out from ranges before stays where it is.
+// What was handed out from ranges before stays where it is; of a fleet's it is not taken away.
 Result<Stored> Storing::operator()(PutIdentities const& command) const {
     auto const& before = state.desired().handed_out;
     VFMGR_CHECK(check_revision(before.revision, "the host's identities", intent.if_match));
     Stored stored{{}, before.revision};
     if (before.identities == command.identities) return stored;
+    VFMGR_CHECK(check_identities(state.desired(), command.identities, state.pledged()));
     stored.batch.emplace();
     stored.batch->save_handed_out = {command.identities, state.next_revision()};
+    return stored;
+}
+
+// Whoever joins it again learns of another name, other URLs or another CA.
+Result<Stored> Storing::operator()(JoinFleet const& command) const {
+    auto membership = command.membership;
+    auto const& before = state.desired().fleet;
+    if (before && before->fleet != membership.fleet)
+        return fail(Problem::conflict,
+                    fmt::format("this host is a member of fleet {} already", before->fleet),
+                    "leave that first: vfctl fleet leave");
+    membership.joined_at = before ? before->joined_at : now;
+    membership.contacted_at.reset();
+    membership.fence = before ? before->fence : 0;
+    Stored stored;
+    stored.plan.notes.push_back(
+        fmt::format("this host is {} in fleet {}, whose replicas may then "
+                    "do here what an admin may",
+                    membership.host, membership.fleet));
+    if (before == membership) return stored;
+    stored.batch.emplace().save_fleet = std::move(membership);
+    return stored;
+}
+
+// What is attached stays, and so do the ranges, which may be in use: the host goes on with them.
+// Identities of a generation end also where no membership goes with them.
+Result<Stored> Storing::operator()(LeaveFleet const&) const {
+    auto const& fleet = state.desired().fleet;
+    auto const& handed_out = state.desired().handed_out;
+    auto own = without_fleet(handed_out.identities);
+    if (!fleet && own == handed_out.identities)
+        return fail(Problem::not_found, "this host is in no fleet", "no action is needed");
+    Stored stored;
+    stored.plan.notes.push_back(
+        fmt::format("this host leaves {}; attachments and ranges of identities stay",
+                    fleet_name(state.desired())));
+    auto& batch = stored.batch.emplace();
+    batch.erase_fleet = fleet.has_value();
+    if (own != handed_out.identities)
+        batch.save_handed_out = {std::move(own), state.next_revision()};
+    return stored;
+}
+
+Result<Stored> Storing::operator()(ConfirmRestored const&) const {
+    Stored stored;
+    auto const& restored_at = state.desired().restored_at;
+    if (!restored_at) return stored;
+    stored.plan.notes.push_back(
+        fmt::format("the store that was restored at {} is confirmed", to_rfc3339(*restored_at)));
+    stored.batch.emplace().confirm_restored = true;
     return stored;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands that change only what is stored: networks, pools, tenants, identities, reservations.
-// They need no operation. On the control thread.
+// Commands that change only what is stored: networks, pools, tenants, identities, the fleet,
+// reservations. They need no operation. On the control thread.
 #pragma once
 
 #include "vfmgr/engine/command.hpp"
@@ -28,6 +28,9 @@ struct Storing {
     Result<Stored> operator()(PutTenant const& command) const;
     Result<Stored> operator()(RemoveTenant const& command) const;
     Result<Stored> operator()(PutIdentities const& command) const;
+    Result<Stored> operator()(JoinFleet const& command) const;
+    Result<Stored> operator()(LeaveFleet const& command) const;
+    Result<Stored> operator()(ConfirmRestored const& command) const;
     Result<Stored> operator()(Reserve const& command) const;
     Result<Stored> operator()(Release const& command) const;
 };

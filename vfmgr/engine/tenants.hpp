@@ -20,8 +20,6 @@ using Viewer = std::shared_ptr<DesiredTenant const>;
 // The steps are left out: their sentences may name others' addresses on the same interface.
 [[nodiscard]] Operation for_tenants(Operation operation);
 [[nodiscard]] Result<Answer> for_tenants(Result<Answer> answer);
-// Returns what the tenant gets of an event; nullopt: nothing.
-[[nodiscard]] std::optional<Event> seen_by(Tenant const& tenant, Event const& event);
 
 // --- requests; on the control thread -------------------------------------------------------
 

@@ -58,13 +58,17 @@ struct VfChoice {
 // Returns a locally administered MAC, derived from the host's seed, the VM and the PF: a VM keeps
 // its MAC when it gets a VF again. Tries the next one while a VF, PF or other netdev of this host
 // or an interface of a VM has it. Chooses within the host's MAC ranges, if it has any;
-// limit_exceeded when all of them are taken.
+// limit_exceeded when all of them are taken, and when a fleet has given this host none.
 [[nodiscard]] Result<MacAddress> choose_mac(HostView const& host, DesiredState const& desired,
                                             VfId const& vf, std::string_view vm_uuid,
                                             std::string_view host_seed);
 
 // Refuses a MAC that another VF, attachment, PF or netdev has, or an interface of a VM, unless it
 // is one of this VM's that awaits the VF. Two VFs with one MAC lose frames silently.
+[[nodiscard]] Result<void> check_unique(HostView const& host, DesiredState const& desired,
+                                        VfId const& vf, std::string_view vm_uuid,
+                                        MacAddress const& mac);
+// Refuses one that the host's fleet has not given it, too.
 [[nodiscard]] Result<void> check_mac(HostView const& host, DesiredState const& desired,
                                      VfId const& vf, std::string_view vm_uuid,
                                      MacAddress const& mac);
@@ -77,11 +81,21 @@ struct VfChoice {
 
 // Refuses a GUID that another VF, attachment or PF has: a subnet manager takes two ports with one
 // GUID for one port.
+[[nodiscard]] Result<void> check_unique(HostView const& host, DesiredState const& desired,
+                                        VfId const& vf, Guid const& guid);
+// Refuses one that the host's fleet has not given it, too.
 [[nodiscard]] Result<void> check_guid(HostView const& host, DesiredState const& desired,
                                       VfId const& vf, Guid const& guid);
 
-// Returns `requested` if a VM of the network can have it, otherwise the first free address of the
-// network's ranges. No two VMs of this host have one address, on whatever PF.
+// Refuses an address that no VM of the network can have, or that another VM of this host has, on
+// whatever PF.
+[[nodiscard]] Result<void> check_unique(DesiredState const& desired, Network const& network,
+                                        IpAddress const& address);
+// The network's ranges, as far as they are this host's to hand out.
+[[nodiscard]] std::vector<Range<IpAddress>> ranges_to_hand_out(Identities const& identities,
+                                                               Network const& network);
+// Returns `requested` if a VM of the network can have it, and this host's fleet has given it,
+// otherwise the first free address of the network's ranges.
 [[nodiscard]] Result<IpAddress> choose_address(DesiredState const& desired, Network const& network,
                                                std::optional<IpAddress> const& requested);
 

@@ -9,6 +9,8 @@
 
 #include "api/types/text.hpp"
 #include "vfmgr/plan/choose.hpp"
+#include "vfmgr/plan/fleet_identities.hpp"
+#include "vfmgr/plan/identity_numbers.hpp"
 
 namespace vfmgr {
 namespace {
@@ -123,15 +125,6 @@ std::uint64_t identity_hash(VfId const& vf, std::string_view vm_uuid, std::strin
     return stable_hash(fmt::format("{}/{}/{}/{}", host_seed, vm_uuid, to_string(vf.pf), n));
 }
 
-// Numbers of identities that a range has, at most UINT64_MAX.
-std::uint64_t number_of(MacAddress const& mac) {
-    std::uint64_t number = 0;
-    for (auto const octet : mac.octets) number = number << 8U | octet;
-    return number;
-}
-std::uint64_t number_of(Guid const& guid) {
-    return guid.value;
-}
 MacAddress mac_of(std::uint64_t number) {
     MacAddress mac;
     for (std::size_t i = mac.octets.size(); i-- > 0; number >>= 8U)
@@ -151,19 +144,28 @@ std::uint64_t nth_of(std::vector<Range<T>> const& ranges, std::uint64_t size, st
     return number_of(ranges.front().first);
 }
 
-template <class T>
-std::uint64_t size_of(std::vector<Range<T>> const& ranges) {
-    std::uint64_t size = 0;
-    for (auto const& range : ranges) size += number_of(range.last) - number_of(range.first) + 1;
-    return size;
-}
-
 // Ranges are bigger than the number of VFs that a host can have, or all of them are tried.
 constexpr std::uint64_t tries_max = 1U << 16U;
 
-Error none_left(std::string_view what) {
+constexpr auto more_from_fleet =
+    "give the fleet more of them: PUT /v1/identities there; it passes them on to its hosts";
+
+// A fleet has given this host no ranges of a kind: it hands out none, whatever is free.
+Result<void> require_some(DesiredState const& desired, std::uint64_t size, std::string_view what) {
+    if (size > 0 || !desired.handed_out.identities.generation) return {};
+    return fail(discreetly(
+        {Problem::limit_exceeded,
+         fmt::format("{} has given this host no {}s to hand out", fleet_name(desired), what),
+         more_from_fleet},
+        fmt::format("this host has no {}s to hand out", what),
+        "ask an admin of the fleet for more"));
+}
+
+Error none_left(DesiredState const& desired, std::string_view what) {
     auto detail = fmt::format("no {} of this host's identities is free", what);
-    return discreetly({Problem::limit_exceeded, detail, "add a range: vfctl identities set"},
+    bool const of_fleet = desired.handed_out.identities.generation.has_value();
+    return discreetly({Problem::limit_exceeded, detail,
+                       of_fleet ? more_from_fleet : "add a range: vfctl identities set"},
                       detail, "ask an admin of this host for more");
 }
 
@@ -171,13 +173,16 @@ Error none_left(std::string_view what) {
 
 Result<MacAddress> choose_mac(HostView const& host, DesiredState const& desired, VfId const& vf,
                               std::string_view vm_uuid, std::string_view host_seed) {
-    auto const& ranges = desired.handed_out.identities.macs;
+    auto const& identities = desired.handed_out.identities;
+    auto const& ranges = identities.macs;
     auto const size = size_of(ranges);
+    VFMGR_CHECK(require_some(desired, size, "MAC"));
     auto const start = identity_hash(vf, vm_uuid, host_seed, 0);
     for (unsigned n = 0; n < tries_max && (size == 0 || n < size); ++n) {
         if (size > 0) {
             auto const mac = mac_of(nth_of(ranges, size, start % size + n));
-            if (owner_of(host, desired, vf, mac).empty()) return mac;
+            if (may_be_chosen(identities, mac) && owner_of(host, desired, vf, mac).empty())
+                return mac;
             continue;
         }
         auto hash = identity_hash(vf, vm_uuid, host_seed, n);
@@ -190,35 +195,50 @@ Result<MacAddress> choose_mac(HostView const& host, DesiredState const& desired,
         mac.octets[0] = static_cast<std::uint8_t>((mac.octets[0] & 0xfc) | 0x02);
         if (owner_of(host, desired, vf, mac).empty()) return mac;
     }
-    return fail(none_left("MAC"));
+    return fail(none_left(desired, "MAC"));
 }
 
 // Whoever else has the MAC of an interface that awaits the VF collides with that already.
-Result<void> check_mac(HostView const& host, DesiredState const& desired, VfId const& vf,
-                       std::string_view vm_uuid, MacAddress const& mac) {
+Result<void> check_unique(HostView const& host, DesiredState const& desired, VfId const& vf,
+                          std::string_view vm_uuid, MacAddress const& mac) {
     return require_nobodys("MAC " + to_string(mac), awaits_vf_with(host, vm_uuid, mac)
                                                         ? pf_or_vf_with(host, desired, vf, mac)
                                                         : owner_of(host, desired, vf, mac));
+}
+
+Result<void> check_mac(HostView const& host, DesiredState const& desired, VfId const& vf,
+                       std::string_view vm_uuid, MacAddress const& mac) {
+    VFMGR_CHECK(require_handed_out(desired, mac));
+    return check_unique(host, desired, vf, vm_uuid, mac);
 }
 
 Result<Guid> choose_guid(HostView const& host, DesiredState const& desired, VfId const& vf,
                          std::string_view vm_uuid, std::string_view host_seed) {
     constexpr std::uint64_t group = 1ULL << 56U;
     constexpr std::uint64_t local = 1ULL << 57U;
-    auto const& ranges = desired.handed_out.identities.guids;
+    auto const& identities = desired.handed_out.identities;
+    auto const& ranges = identities.guids;
     auto const size = size_of(ranges);
+    VFMGR_CHECK(require_some(desired, size, "GUID"));
     auto const start = identity_hash(vf, vm_uuid, host_seed, 0);
     for (unsigned n = 0; n < tries_max && (size == 0 || n < size); ++n) {
         Guid const guid{size > 0 ? nth_of(ranges, size, start % size + n)
                                  : (identity_hash(vf, vm_uuid, host_seed, n) & ~group) | local};
-        if (owner_of(host, desired, vf, guid).empty()) return guid;
+        if (may_be_chosen(identities, guid) && owner_of(host, desired, vf, guid).empty())
+            return guid;
     }
-    return fail(none_left("GUID"));
+    return fail(none_left(desired, "GUID"));
+}
+
+Result<void> check_unique(HostView const& host, DesiredState const& desired, VfId const& vf,
+                          Guid const& guid) {
+    return require_nobodys("GUID " + to_string(guid), owner_of(host, desired, vf, guid));
 }
 
 Result<void> check_guid(HostView const& host, DesiredState const& desired, VfId const& vf,
                         Guid const& guid) {
-    return require_nobodys("GUID " + to_string(guid), owner_of(host, desired, vf, guid));
+    VFMGR_CHECK(require_handed_out(desired, guid));
+    return check_unique(host, desired, vf, guid);
 }
 
 namespace {
@@ -234,8 +254,16 @@ std::map<IpAddress, Attachment const*> users_of_addresses(DesiredState const& de
     return users;
 }
 
-// The network's ranges, as far as they are this host's to hand out.
-std::vector<Range<IpAddress>> ranges_of(Identities const& identities, Network const& network) {
+std::string host_addresses(Network const& network) {
+    std::vector<std::string> all;
+    for (auto const& on : network.pfs) all.push_back(to_string(on.host_address));
+    return fmt::format("{}", fmt::join(all, ", "));
+}
+
+}  // namespace
+
+std::vector<Range<IpAddress>> ranges_to_hand_out(Identities const& identities,
+                                                 Network const& network) {
     std::vector<Range<IpAddress>> all = network.ranges;
     if (all.empty()) all = {{network.prefix.address, network.prefix.last()}};
     auto const mine =
@@ -249,48 +277,55 @@ std::vector<Range<IpAddress>> ranges_of(Identities const& identities, Network co
     return both;
 }
 
-std::string host_addresses(Network const& network) {
-    std::vector<std::string> all;
-    for (auto const& on : network.pfs) all.push_back(to_string(on.host_address));
-    return fmt::format("{}", fmt::join(all, ", "));
+Result<void> check_unique(DesiredState const& desired, Network const& network,
+                          IpAddress const& address) {
+    if (!can_be_a_vms(network, address))
+        return fail(
+            discreetly({Problem::conflict,
+                        fmt::format("{} can't be a VM's address in network {} ({}, host {})",
+                                    to_string(address), network.name, to_string(network.prefix),
+                                    host_addresses(network)),
+                        "choose another inside the prefix, or leave it out"},
+                       fmt::format("{} can't be a VM's address in network {} ({})",
+                                   to_string(address), network.name, to_string(network.prefix)),
+                       "choose another inside the prefix, or leave it out"));
+    auto const users = users_of_addresses(desired);
+    auto const user = users.find(address);
+    if (user == users.end()) return {};
+    return fail(discreetly(
+        {Problem::conflict,
+         fmt::format("{} is the address of {} (attachment {})", to_string(address),
+                     user->second->vm, user->second->id),
+         "choose another, or leave it out"},
+        fmt::format("{} is already in use in network {}", to_string(address), network.name),
+        "choose another, or leave it out"));
 }
-
-}  // namespace
 
 Result<IpAddress> choose_address(DesiredState const& desired, Network const& network,
                                  std::optional<IpAddress> const& requested) {
-    auto const users = users_of_addresses(desired);
     if (requested) {
-        if (!can_be_a_vms(network, *requested))
-            return fail(discreetly(
-                {Problem::conflict,
-                 fmt::format("{} can't be a VM's address in network {} ({}, host {})",
-                             to_string(*requested), network.name, to_string(network.prefix),
-                             host_addresses(network)),
-                 "choose another inside the prefix, or leave it out"},
-                fmt::format("{} can't be a VM's address in network {} ({})", to_string(*requested),
-                            network.name, to_string(network.prefix)),
-                "choose another inside the prefix, or leave it out"));
-        if (auto const user = users.find(*requested); user != users.end())
-            return fail(
-                discreetly({Problem::conflict,
-                            fmt::format("{} is the address of {} (attachment {})",
-                                        to_string(*requested), user->second->vm, user->second->id),
-                            "choose another, or leave it out"},
-                           fmt::format("{} is already in use in network {}", to_string(*requested),
-                                       network.name),
-                           "choose another, or leave it out"));
+        VFMGR_CHECK(require_handed_out(desired, NetworkAddress{network.name, *requested}));
+        VFMGR_CHECK(check_unique(desired, network, *requested));
         return *requested;
     }
-    for (auto const& range : ranges_of(desired.handed_out.identities, network))
+    auto const users = users_of_addresses(desired);
+    auto const& identities = desired.handed_out.identities;
+    for (auto const& range : ranges_to_hand_out(identities, network))
         for (std::optional address = range.first; address && *address <= range.last;
              address = address->next())
-            if (can_be_a_vms(network, *address) && !users.contains(*address)) return *address;
+            if (can_be_a_vms(network, *address) && !users.contains(*address) &&
+                may_be_chosen(identities, NetworkAddress{network.name, *address}))
+                return *address;
     auto detail = fmt::format("network {} ({}) has no free address that this host may hand out",
                               network.name, to_string(network.prefix));
+    bool const of_fleet =
+        std::ranges::find(identities.addresses, network.name, &NetworkRanges::network) !=
+            identities.addresses.end() &&
+        identities.generation;
     return fail(discreetly({Problem::limit_exceeded, detail,
-                            "detach a VM, or give the network a larger prefix or another range "
-                            "(vfctl network set, vfctl identities set)"},
+                            of_fleet ? more_from_fleet
+                                     : "detach a VM, or give the network a larger prefix or "
+                                       "another range (vfctl network set, vfctl identities set)"},
                            detail, "detach a VM, or ask an admin of this host for more addresses"));
 }
 

@@ -9,6 +9,7 @@
 
 #include "api/types/attachment.hpp"
 #include "api/types/firmware.hpp"
+#include "api/types/fleet.hpp"
 #include "api/types/guest_keys.hpp"
 #include "api/types/identities.hpp"
 #include "api/types/json_fwd.hpp"
@@ -96,6 +97,10 @@ struct DesiredState {
     std::map<PciAddress, PfIdentity> identities{};
     Tenants tenants{};
     std::map<std::string, GuestKeys> guest_keys{};  // by attachment
+    std::optional<FleetMembership> fleet{};
+    // When a backup was put in the place of the store that was here, until an admin or the fleet
+    // confirms that nothing is attached elsewhere under what it does not know.
+    std::optional<Time> restored_at{};
     bool operator==(DesiredState const&) const = default;
 };
 

@@ -19,13 +19,20 @@ bool some_vm_has(DesiredState const& desired, VfId const& vf) {
                                [&](auto const& one) { return one.second.vf == vf; });
 }
 
+// Returns what the stored spec gives this VF.
+VfSpec stored_of(DesiredState const& desired, VfId const& vf) {
+    auto const stored = desired.pfs.find(vf.pf);
+    if (stored == desired.pfs.end()) return {};
+    auto const& given = stored->second.spec.free_vfs;
+    auto const entry = std::ranges::find(given, vf.index, &FreeVf::index);
+    return entry == given.end() ? VfSpec{} : entry->settings;
+}
+
 // Returns what the spec in force gives this VF: it was written when the spec came into force.
 VfSpec written_before(DesiredState const& desired, VfId const& vf) {
     auto const managed = desired.pfs.find(vf.pf);
     if (managed == desired.pfs.end() || managed->second.spec.mode == PfMode::observe) return {};
-    auto const& given = managed->second.spec.free_vfs;
-    auto const entry = std::ranges::find(given, vf.index, &FreeVf::index);
-    return entry == given.end() ? VfSpec{} : entry->settings;
+    return stored_of(desired, vf);
 }
 
 // Returns what the driver reports to differ, and what it does not report and nobody wrote yet.
@@ -76,6 +83,12 @@ void configure_free(Plan& plan, HostView const& host, DesiredState const& desire
         plan.steps.emplace_back(ConfigureVfs{pf.info.pci, std::move(lacking), {}});
 }
 
+std::vector<VfSpec> settings_of_free(PfSpec const& spec) {
+    std::vector<VfSpec> all;
+    for (auto const& free : spec.free_vfs) all.push_back(free.settings);
+    return all;
+}
+
 Result<void> check_free(HostView const& host, DesiredState const& desired, PfState const& pf,
                         PfSpec const& spec) {
     auto const count = spec.num_vfs.value_or(static_cast<std::uint16_t>(pf.vfs.size()));
@@ -88,9 +101,15 @@ Result<void> check_free(HostView const& host, DesiredState const& desired, PfSta
                         "raise num_vfs, or leave that VF out of free_vfs");
         auto const* const state = find_vf(host, vf);
         auto const given = state ? differing(settings, state->settings) : settings;
-        if (given.mac) VFMGR_CHECK(check_mac(host, desired, vf, no_vm, *given.mac));
+        auto const before = stored_of(desired, vf);
+        if (given.mac)
+            VFMGR_CHECK(given.mac == before.mac ? check_unique(host, desired, vf, no_vm, *given.mac)
+                                                : check_mac(host, desired, vf, no_vm, *given.mac));
         for (auto const& guid : {given.node_guid, given.port_guid})
-            if (guid) VFMGR_CHECK(check_guid(host, desired, vf, *guid));
+            if (guid)
+                VFMGR_CHECK(guid == before.node_guid || guid == before.port_guid
+                                ? check_unique(host, desired, vf, *guid)
+                                : check_guid(host, desired, vf, *guid));
     }
     return {};
 }

@@ -21,6 +21,8 @@ namespace vfmgr {
 void configure_free(Plan& plan, HostView const& host, DesiredState const& desired,
                     PfState const& pf, PfSpec const& spec);
 
+[[nodiscard]] std::vector<VfSpec> settings_of_free(PfSpec const& spec);
+
 // Checks that the PF has, or is to have, these VFs, and that nothing else has the MACs and GUIDs
 // that they are to get.
 [[nodiscard]] Result<void> check_free(HostView const& host, DesiredState const& desired,

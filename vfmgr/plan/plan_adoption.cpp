@@ -4,10 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "vfmgr/plan/attach_request.hpp"
 #include "vfmgr/plan/choose.hpp"
 #include "vfmgr/plan/external.hpp"
+#include "vfmgr/plan/fleet_identities.hpp"
 #include "vfmgr/plan/links.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
 #include "vfmgr/plan/plan.hpp"
@@ -127,12 +129,19 @@ VfSpec settings_set_on(VfState const& vf) {
 Result<void> check_own_mac(AttachRequest const& ask, Attachment const& adopted) {
     auto const& mac = adopted.settings.mac;
     if (!mac) return {};
-    auto unique = check_mac(ask.host, ask.desired, adopted.vf, ask.vm.uuid, *mac);
+    auto unique = check_unique(ask.host, ask.desired, adopted.vf, ask.vm.uuid, *mac);
     if (!unique)
         unique.error().remedy = fmt::format(
             "take the VF out of the VM, type: ip link set {} vf {} mac MAC, and plug it in again",
             ask.pf.info.ifname, adopted.vf.index);
     return unique;
+}
+
+// The VM may have its address for as long as its VF: a fleet that has not given it can't take it.
+Result<IpAddress> address_of_adopted(AttachRequest const& ask) {
+    if (!ask.spec.address) return choose_address(ask.desired, *ask.network, {});
+    VFMGR_CHECK(check_unique(ask.desired, *ask.network, *ask.spec.address));
+    return *ask.spec.address;
 }
 
 // A device with our name is from a time that this store does not know, and so are the host's
@@ -169,6 +178,7 @@ void add_notes(Plan& plan, AttachRequest const& ask, Attachment const& attachmen
             fmt::format("the persistent XML of VM {} does not have it, or there is none: the VM "
                         "has it until it stops",
                         ask.vm.name));
+    std::ranges::move(foreign_identities(ask.desired, attachment), std::back_inserter(plan.notes));
     if (!attachment.settings.mac && ask.pf.info.link_layer != LinkLayer::infiniband)
         plan.notes.push_back("the host has set no MAC on it: the VM chooses its own");
 }
@@ -209,7 +219,7 @@ Result<AttachmentPlan> adopt(AttachRequest const& ask, DesiredPf const& managed,
     VFMGR_CHECK(check_verification(ask, adopted));
     VFMGR_CHECK(check_network(ask));
     if (ask.network) {
-        VFMGR_TRY(adopted.address, choose_address(ask.desired, *ask.network, ask.spec.address));
+        VFMGR_TRY(adopted.address, address_of_adopted(ask));
         if (!ask.spec.address)
             result.plan.notes.push_back(
                 fmt::format("address {} was chosen: none was given", to_string(*adopted.address)));

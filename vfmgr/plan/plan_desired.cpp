@@ -6,6 +6,7 @@
 
 #include "api/types/json.hpp"
 #include "api/types/text.hpp"
+#include "vfmgr/plan/fleet_identities.hpp"
 #include "vfmgr/plan/pf_standing.hpp"
 
 namespace vfmgr {
@@ -17,6 +18,9 @@ using nlohmann::json;
 DesiredDocument wanted_of(DesiredDocument const& now, DesiredDocument document, Unnamed unnamed) {
     for (auto& [name, network] : document.networks) network.name.clear();
     for (auto& [name, pool] : document.pools) pool.name.clear();
+    // What a fleet has given is the fleet's, and no document's.
+    bool const of_fleet = now.identities && now.identities->generation;
+    if (!document.identities && of_fleet) document.identities = now.identities;
     if (unnamed == Unnamed::remove) {
         if (!document.identities) document.identities.emplace();
         return document;
@@ -152,7 +156,9 @@ struct Planning {
     }
 
     Result<void> put() {
-        after().handed_out.identities = wanted.identities.value_or(Identities{});
+        auto const identities = wanted.identities.value_or(Identities{});
+        VFMGR_CHECK(check_identities(after(), identities));
+        after().handed_out.identities = identities;
         for (auto const& [pci, spec] : document.pfs) VFMGR_CHECK(put_pf(pci, spec));
         for (auto const& [name, value] : wanted.networks) {
             auto network = value;

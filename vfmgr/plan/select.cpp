@@ -220,6 +220,22 @@ Result<void> check_share(DesiredState const& desired, std::string const& name,
     return {};
 }
 
+// How many VFs of that PF the reservation may have.
+std::uint16_t most_of(ReservationSpec const& spec, PciAddress const& pf) {
+    std::uint16_t most = spec.distinct_pfs ? 1 : spec.count;
+    if (!spec.pfs) return most;
+    auto const named = std::ranges::find(*spec.pfs, pf, &VfsOfPf::pf);
+    return named == spec.pfs->end() ? std::uint16_t{0} : std::min(most, named->count);
+}
+
+std::string rule_of(ReservationSpec const& spec) {
+    if (!spec.pfs) return spec.distinct_pfs ? " of as many PFs" : "";
+    std::vector<std::string> parts;
+    for (auto const& [pf, count] : *spec.pfs)
+        parts.push_back(fmt::format("{} of {}", count, to_string(pf)));
+    return fmt::format(" ({})", fmt::join(parts, ", "));
+}
+
 }  // namespace
 
 Result<std::vector<VfId>> vfs_to_reserve(HostView const& host, DesiredState const& desired,
@@ -238,16 +254,16 @@ Result<std::vector<VfId>> vfs_to_reserve(HostView const& host, DesiredState cons
     for (auto const& [candidate, possible] : ranked_pfs(host, without, full, "")) {
         reasons.push_back(fmt::format("{} {}", to_string(candidate.pf), candidate.reason));
         if (!possible) continue;
+        auto left = most_of(spec, candidate.pf);
         for (auto const index :
              free_vfs(host, without, *find_pf(host, candidate.pf), full.choice())) {
-            if (vfs.size() == spec.count) break;
+            if (vfs.size() == spec.count || left-- == 0) break;
             vfs.push_back({candidate.pf, index});
-            if (spec.distinct_pfs) break;
         }
     }
     if (vfs.size() == spec.count) return vfs;
-    auto const short_of = fmt::format("{} VFs{} were requested, {} are free", spec.count,
-                                      spec.distinct_pfs ? " of as many PFs" : "", vfs.size());
+    auto const short_of =
+        fmt::format("{} VFs{} were requested, {} are free", spec.count, rule_of(spec), vfs.size());
     auto const remedy = "request fewer, or wait until VFs are detached";
     return fail(discreetly({Problem::limit_exceeded,
                             fmt::format("{}: {}", short_of, fmt::join(reasons, "; ")), remedy},

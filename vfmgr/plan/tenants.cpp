@@ -15,18 +15,6 @@ bool lists(std::vector<std::string> const& names, std::string_view name) {
     return std::ranges::find(names, name) != names.end();
 }
 
-Network for_tenants(Network network) {
-    network.pfs.clear();
-    return network;
-}
-
-Pool for_tenants(Tenant const& tenant, Pool pool) {
-    pool.select = {};
-    auto& network = pool.defaults.network;
-    if (network && !lists(tenant.networks, *network)) network.reset();
-    return pool;
-}
-
 // Keeps of the PF what its VFs need, and nothing else.
 PfState without_others(PfState const& pf, std::vector<VfState> vfs) {
     PfState own;
@@ -87,6 +75,18 @@ HostView seen_by(Tenant const& tenant, HostView const& host, DesiredState const&
         seen.kernel.pfs.emplace(pci, without_others(*find_pf(host, pci), std::move(of_pf)));
     }
     return seen;
+}
+
+Network for_tenants(Network network) {
+    network.pfs.clear();
+    return network;
+}
+
+Pool for_tenants(Tenant const& tenant, Pool pool) {
+    pool.select = {};
+    auto& network = pool.defaults.network;
+    if (network && !lists(tenant.networks, *network)) network.reset();
+    return pool;
 }
 
 Attachment for_tenants(Attachment attachment) {

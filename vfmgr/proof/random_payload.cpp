@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data that only its maker can predict, and digests of it. Pure; any thread.
 #include "vfmgr/proof/random_payload.hpp"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <array>
@@ -17,17 +15,6 @@
 #include "vfmgr/rdma/device.hpp"
 
 namespace vfmgr::verify {
-
-std::string digest_hex(std::string_view nonce, std::span<std::byte const> bytes) {
-    Handle<EVP_MD_CTX, EVP_MD_CTX_free> const context(EVP_MD_CTX_new());
-    std::array<unsigned char, 32> digest{};
-    bool const done = context && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1 &&
-                      EVP_DigestUpdate(context.get(), nonce.data(), nonce.size()) == 1 &&
-                      EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) == 1 &&
-                      EVP_DigestFinal_ex(context.get(), digest.data(), nullptr) == 1;
-    if (!done) std::abort();  // out of memory, or an OpenSSL without SHA-256
-    return hex(std::as_bytes(std::span(digest)));
-}
 
 namespace {
 

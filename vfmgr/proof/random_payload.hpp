@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data that only its maker can predict, and digests of it. Pure; any thread.
+// Data that only its maker can predict. Pure; any thread.
 #pragma once
 
 #include <array>
@@ -10,15 +10,6 @@
 #include <string_view>
 
 namespace vfmgr::verify {
-
-// SHA-256 digests, in hex, over a run's nonce and the bytes that were transferred. Any thread.
-
-// Lower-case hex of SHA-256(nonce || bytes): an earlier run's digest is useless in this one.
-[[nodiscard]] std::string digest_hex(std::string_view nonce, std::span<std::byte const> bytes);
-// Lower-case hex of SHA-256(text).
-[[nodiscard]] inline std::string digest_hex(std::string_view text) {
-    return digest_hex("", std::as_bytes(std::span(text)));
-}
 
 // ChaCha as in RFC 8439, but with 8 rounds instead of 20, which lets a GPU check a payload as fast
 // as it reads its memory. No known attack distinguishes the stream of 8 rounds from random bytes,

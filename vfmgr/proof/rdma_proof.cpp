@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 
+#include "vfmgr/proof/digest.hpp"
 #include "vfmgr/proof/latency.hpp"
 #include "vfmgr/proof/random_payload.hpp"
 

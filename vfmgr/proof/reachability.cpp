@@ -10,7 +10,7 @@
 
 #include "api/os/descriptor.hpp"
 #include "api/os/socket_address.hpp"
-#include "vfmgr/proof/random_payload.hpp"
+#include "vfmgr/proof/digest.hpp"
 
 namespace vfmgr::verify {
 

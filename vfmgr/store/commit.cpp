@@ -61,6 +61,16 @@ void save_selection(SQLite::Database& db, Batch const& batch) {
                 document_of(*batch.save_handed_out));
 }
 
+void save_fleet(SQLite::Database& db, Batch const& batch) {
+    if (batch.save_fleet) {
+        auto durable = *batch.save_fleet;
+        durable.contacted_at.reset();
+        execute(db, "INSERT OR REPLACE INTO fleet VALUES (0, ?)", document_of(durable));
+    }
+    if (batch.erase_fleet) execute(db, "DELETE FROM fleet");
+    if (batch.confirm_restored) execute(db, "DELETE FROM host WHERE name = 'restored'");
+}
+
 void save_desired(SQLite::Database& db, Batch const& batch) {
     for (auto const& [pci, pf] : batch.save_pfs) remember_revision(db, pf.revision);
     for (auto const& network : batch.save_networks) remember_revision(db, network.revision);
@@ -78,6 +88,7 @@ void save_desired(SQLite::Database& db, Batch const& batch) {
     for (auto const& name : batch.erase_networks)
         execute(db, "DELETE FROM networks WHERE name = ?", name);
     save_selection(db, batch);
+    save_fleet(db, batch);
     for (auto const& attachment : batch.save_attachments)
         execute(db, "INSERT OR REPLACE INTO attachments VALUES (?, ?)", attachment.id,
                 document_of(attachment));
@@ -216,10 +227,12 @@ std::string json_array(std::vector<std::string> const& values) {
 // an attachment, or reports that only the reserve is left. A batch that begins or only records
 // something can be refused, so it leaves the reserve alone.
 bool uses_reserve(Batch const& batch) {
+    // Without its fence a fleet's scheduler could not detach anything.
+    bool const of_fleet = batch.save_fleet || batch.erase_fleet || batch.confirm_restored;
     bool const under_way = !batch.save_records.empty() || !batch.save_record_states.empty() ||
                            !batch.erase_records_of.empty() || !batch.save_attachments.empty() ||
                            !batch.erase_attachments.empty() || !batch.save_quarantines.empty() ||
-                           !batch.erase_quarantines.empty();
+                           !batch.erase_quarantines.empty() || of_fleet;
     bool const ends = std::ranges::any_of(batch.save_operations, [](Operation const& operation) {
         return operation.kind == OperationKind::detach;
     });
@@ -290,6 +303,13 @@ Result<DesiredState> Store::load() {
                                  state.rdma_links));
         VFMGR_CHECK(load_by_address(store, db, "PF identity",
                                     "SELECT pci, document FROM pf_identities", state.identities));
+        VFMGR_TRY(auto fleet,
+                  store.named_values<FleetMembership>(
+                      db, "membership", "SELECT CAST(id AS TEXT), document FROM fleet"));
+        for (auto& [id, each] : fleet) state.fleet = std::move(each);
+        SQLite::Statement restored(
+            db, "SELECT CAST(value AS INTEGER) FROM host WHERE name = 'restored'");
+        if (restored.executeStep()) state.restored_at = time_of(restored.getColumn(0).getInt64());
         return state;
     });
 }

@@ -228,6 +228,12 @@ Result<std::uint64_t> Store::last_revision() {
     });
 }
 
+Result<std::string> Store::id() {
+    return impl_->guarded(Access::read, [](SQLite::Database& db) -> Result<std::string> {
+        return db.execAndGet("SELECT value FROM host WHERE name = 'store'").getString();
+    });
+}
+
 Result<std::string> Store::host_seed() {
     auto const stored = [](SQLite::Database& db) -> Result<std::string> {
         SQLite::Statement row(db, "SELECT value FROM host WHERE name = 'seed'");

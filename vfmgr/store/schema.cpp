@@ -242,10 +242,16 @@ constexpr char const* version_18 = R"sql(
 CREATE TABLE guest_keys (attachment TEXT PRIMARY KEY, document TEXT NOT NULL) STRICT;
 )sql";
 
+// A fleet tells by the id whether this is the store that it knew.
+constexpr char const* version_19 = R"sql(
+CREATE TABLE fleet (id INTEGER PRIMARY KEY CHECK (id = 0), document TEXT NOT NULL) STRICT;
+INSERT INTO host VALUES ('store', lower(hex(randomblob(16))));
+)sql";
+
 constexpr std::array migrations{version_1,  version_2,  version_3,  version_4,  version_5,
                                 version_6,  version_7,  version_8,  version_9,  version_10,
                                 version_11, version_12, version_13, version_14, version_15,
-                                version_16, version_17, version_18};
+                                version_16, version_17, version_18, version_19};
 constexpr int newest = static_cast<int>(migrations.size());
 constexpr int application_id = 0x76666d67;  // "vfmg"
 

@@ -15,8 +15,10 @@
 #include "api/types/daemon.hpp"
 #include "api/types/event.hpp"
 #include "api/types/operation.hpp"
+#include "api/types/token.hpp"
 #include "vfmgr/plan/desired_state.hpp"
 #include "vfmgr/plan/step.hpp"
+#include "vfmgr/store/row_range.hpp"
 
 namespace vfmgr {
 
@@ -67,6 +69,9 @@ struct Batch {
     std::vector<std::string> erase_rdma_links;  // names
     std::vector<std::pair<PciAddress, PfIdentity>> save_identities;
     std::vector<PciAddress> erase_identities;
+    std::optional<FleetMembership> save_fleet;
+    bool erase_fleet = false;
+    bool confirm_restored = false;
     std::vector<Operation> save_operations;
     std::vector<IdempotencyRecord> save_idempotency;
     // Go into the history of their VF and of their attachment.
@@ -100,30 +105,6 @@ struct EventPage {
     std::uint64_t last = 0;  // the highest number that was given to an event
 };
 
-struct TokenUse {
-    Time at{};
-    std::string from;  // address:10.0.0.9, uid:1000
-    bool operator==(TokenUse const&) const = default;
-};
-
-// A row's place in a list that is newest first: by time, then by number. It keeps its place for as
-// long as it exists, so a list goes on from there whatever came and went meanwhile.
-struct RowPlace {
-    std::int64_t at_ms = 0;  // 0 in lists that are by number alone
-    std::int64_t number = 0;
-    auto operator<=>(RowPlace const&) const = default;
-};
-// A part of such a list: at most `limit` rows, those that follow `after`.
-struct RowRange {
-    std::size_t limit = SIZE_MAX;
-    std::optional<RowPlace> after{};  // absent: from the newest on
-};
-template <class T>
-struct Rows {
-    std::vector<T> items;
-    std::optional<RowPlace> next{};  // the place of the last item, if more rows follow it
-    bool operator==(Rows const&) const = default;
-};
 // Absent members, and empty ones, match every row.
 struct OperationFilter {
     std::optional<OperationState> state{};
@@ -134,26 +115,6 @@ struct OperationFilter {
 struct AuditFilter {
     std::string who{};
     std::string outcome{};
-};
-
-struct Token {
-    std::string id;
-    std::string sha256;  // hex, of the secret; the secret itself is never stored
-    std::string role;    // viewer, operator, admin
-    std::string description;
-    Time created_at{};
-    std::optional<Time> expires_at;
-    std::optional<std::vector<std::string>> scopes{};  // nouns; absent: all that the role may
-    std::optional<Time> rotated_at{};                  // when its secret was replaced last
-    struct Former {
-        std::string sha256;
-        Time until{};  // it is valid before
-        bool operator==(Former const&) const = default;
-    };
-    std::optional<Former> former{};      // the secret before
-    std::optional<TokenUse> last_use{};  // at times older than the last one
-    std::optional<std::string> tenant{};
-    bool operator==(Token const&) const = default;
 };
 
 struct StoreLimits {
@@ -244,6 +205,8 @@ class Store {
     [[nodiscard]] Result<void> prune(Time now);
     // 32 hex digits, made once for this host and kept: chosen MACs derive from it.
     [[nodiscard]] Result<std::string> host_seed();
+    // 32 hex digits, which no other store has: made with the file, and again when it is restored.
+    [[nodiscard]] Result<std::string> id();
 
     // Why the store takes no changes: the last write that failed, until one shows that there is
     // room again. Absent: it takes them, as far as is known.

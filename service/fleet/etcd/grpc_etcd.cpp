@@ -49,7 +49,7 @@ grpc::Status keep_once(grpc::ClientContext& context, Connection const& connectio
 
 class GrpcEtcd final : public Etcd {
   public:
-    GrpcEtcd(EtcdSettings settings, std::vector<std::string> endpoints, bool encrypted)
+    GrpcEtcd(EtcdMembers settings, std::vector<std::string> endpoints, bool encrypted)
         : paces_(settings.paces),
           keys_{settings.prefix},
           connections_(std::move(settings), std::move(endpoints), encrypted) {}
@@ -213,7 +213,7 @@ std::vector<MemberStatus> GrpcEtcd::members(Deadline deadline) {
 
 }  // namespace
 
-Result<std::unique_ptr<Etcd>> grpc_etcd(EtcdSettings settings) {
+Result<std::unique_ptr<Etcd>> grpc_etcd(EtcdMembers settings) {
     VFMGR_TRY(auto endpoints, parse_endpoints(settings.endpoints));
     bool const named = !settings.ca_file.empty() && !settings.certificate_file.empty() &&
                        !settings.key_file.empty();

@@ -26,7 +26,7 @@ struct EtcdPaces {
     std::chrono::milliseconds watch_answer{5'000};
 };
 
-struct EtcdSettings {
+struct EtcdMembers {
     // "https://10.0.0.1:2379", all members. http:// only if all are: then nothing is encrypted.
     std::vector<std::string> endpoints;
     std::string prefix;  // put before each key: "/vfmgr/"
@@ -38,6 +38,6 @@ struct EtcdSettings {
 };
 
 // Fails with invalid_request, which names the setting. Connects when it is first used.
-[[nodiscard]] Result<std::unique_ptr<Etcd>> grpc_etcd(EtcdSettings settings);
+[[nodiscard]] Result<std::unique_ptr<Etcd>> grpc_etcd(EtcdMembers settings);
 
 }  // namespace vfmgr::fleet

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "api/types/text.hpp"
+#include "service/fleet/etcd/answers.hpp"
 
 namespace vfmgr::fleet {
 namespace {
@@ -17,11 +18,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds attempt_max{3'000};
 constexpr milliseconds first_wait{50};
 constexpr milliseconds longest_wait{2'000};
-// A key that was written more often than this since the act is not followed back further.
-constexpr int versions_max = 64;
-
 bool has_act(GuardedTransaction const& guarded, KeyValue const& entry) {
-    return entry.key == guarded.key && entry.value.find(guarded.act) != std::string::npos;
+    return entry.value.find(guarded.act) != std::string::npos;
 }
 
 // The comparison of the main key that its own write ends.
@@ -89,44 +87,51 @@ class Settling {
     }
 
     Maybe refused(Outcome const& outcome) {
-        auto const own = std::ranges::find_if(
-            outcome.found, [&](KeyValue const& one) { return has_act(guarded_, one); });
-        if (own != outcome.found.end()) return Done{own->mod_revision};
         // Never sent before, so nobody can have carried it out.
-        if (!lost_) return Refused{outcome.found};
-        auto const main = std::ranges::find(outcome.found, guarded_.key, &KeyValue::key);
-        if (main == outcome.found.end()) return gone(outcome);
-        return overwritten(outcome, *main);
+        if (!lost_ && !has_own(outcome)) return Refused{outcome.found};
+        return judge(outcome);
     }
 
-    // Absent now. Under absent(), the comparison of another key failed. Under unchanged(), somebody
-    // has erased it, and possibly our version.
-    Maybe gone(Outcome const& outcome) {
-        if (creates()) return Refused{outcome.found};
-        return fail(not_known(guarded_, last_));
+    Maybe judge(Outcome const& outcome) {
+        auto const* const main = main_of(outcome);
+        if (main && has_act(guarded_, *main)) return Done{main->mod_revision};
+        if (creates()) return main ? as_created(*main, outcome) : Refused{outcome.found};
+        auto const revision = guard_of(guarded_)->number;
+        // Unbroken: another comparison failed.
+        if (main && main->mod_revision <= revision) return Refused{outcome.found};
+        return first_write_after(revision, outcome);
     }
 
-    // Others have written the key since. Whether they wrote over ours is in etcd's history, which
-    // is followed back from version to version.
-    Maybe overwritten(Outcome const& outcome, KeyValue main) {
-        for (int version = 0; version < versions_max; ++version) {
-            bool const first = main.mod_revision == main.create_revision;
-            if (creates() ? first : main.mod_revision <= guard_of(guarded_)->number)
-                return Refused{outcome.found};
-            if (first) break;  // it was erased, and possibly our version
-            auto before = etcd_.range({.key = guarded_.key, .revision = main.mod_revision - 1},
-                                      attempt_ends());
-            if (!before) {
-                last_ = std::move(before).error();
-                // Compacted: it will never be known. Otherwise the next attempt asks again.
-                if (last_.problem == Problem::not_found) break;
-                return std::nullopt;
-            }
-            if (before->entries.empty()) break;
-            main = std::move(before->entries.front());
-            if (has_act(guarded_, main)) return Done{main.mod_revision};
-        }
-        return fail(not_known(guarded_, last_));
+    // Others have written the key since, possibly over ours. The first to write it after the
+    // revision that is compared is the only one whose comparison held.
+    Maybe first_write_after(Revision revision, Outcome const& outcome) {
+        auto const history = etcd_.watch(
+            {.key = guarded_.key, .match = Match::key, .revision = revision + 1}, attempt_ends());
+        if (!history) return unread(history.error());
+        auto const batch = (*history)->next(attempt_ends());
+        if (!batch) return unread(batch.error());
+        if (!*batch || (*batch)->changes.empty()) return std::nullopt;
+        auto const& first = (*batch)->changes.front();
+        if (first.now && has_act(guarded_, *first.now)) return Done{first.revision};
+        return Refused{outcome.found};
+    }
+
+    // The same for a key that is created: who created it is in its first version.
+    Maybe as_created(KeyValue const& main, Outcome const& outcome) {
+        auto const created =
+            etcd_.range({.key = guarded_.key, .revision = main.create_revision}, attempt_ends());
+        if (!created) return unread(created.error());
+        if (std::ranges::any_of(created->entries,
+                                [&](auto const& one) { return has_act(guarded_, one); }))
+            return Done{main.create_revision};
+        return Refused{outcome.found};
+    }
+
+    // Once it is compacted, it will never be known. Otherwise the next attempt asks again.
+    Maybe unread(Error const& error) {
+        last_ = error;
+        if (is_compacted(error)) return fail(not_known(guarded_, last_));
+        return std::nullopt;
     }
     [[nodiscard]] bool creates() const {
         return guard_of(guarded_)->on == Compare::On::create_revision;
@@ -150,15 +155,26 @@ class Settling {
     // etcd answers "no space" for what it refuses, and for what it carried out with its last space.
     // Either way nothing of this attempt is still under way, so reading tells.
     Maybe without_space() {
-        auto const main = etcd_.range({.key = guarded_.key}, attempt_ends());
-        if (!main) {
+        auto read = etcd_.range({.key = guarded_.key}, attempt_ends());
+        if (!read) {
             lost_ = true;
             return std::nullopt;
         }
-        if (!main->entries.empty() && has_act(guarded_, main->entries.front()))
-            return Done{main->entries.front().mod_revision};
+        Outcome const outcome{false, read->revision, std::move(read->entries)};
+        auto const* const main = main_of(outcome);
+        bool const unbroken = (main ? main->mod_revision : 0) == guard_of(guarded_)->number;
+        if (!unbroken) return judge(outcome);
         if (lost_) return std::nullopt;
         return fail(last_);
+    }
+
+    [[nodiscard]] KeyValue const* main_of(Outcome const& outcome) const {
+        auto const found = std::ranges::find(outcome.found, guarded_.key, &KeyValue::key);
+        return found == outcome.found.end() ? nullptr : &*found;
+    }
+    [[nodiscard]] bool has_own(Outcome const& outcome) const {
+        auto const* const main = main_of(outcome);
+        return main && has_act(guarded_, *main);
     }
 
     Etcd& etcd_;

@@ -12,7 +12,7 @@ Metrics::~Metrics() = default;
 
 void Metrics::operation_ended(Operation const&) {}
 void Metrics::emitted(std::vector<Event> const&) {}
-void Metrics::answered(Route const*, std::string const&, unsigned) {}
+void Metrics::answered(Endpoint const*, std::string const&, unsigned) {}
 
 Result<std::string> Metrics::text(MetricFamilies const&) const {
     return fail({Problem::unsupported, "this vfmgrd is built without metrics",

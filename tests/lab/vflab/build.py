@@ -49,8 +49,10 @@ def build(suite, with_packages=True):
             debs = sorted(folder.glob("*.deb"))
         host_base, vm_base, qemu = host_base.result(), vm_base.result(), qemu.result()
     guest = [deb for deb in debs if deb.name.startswith("vfmgr-guest_")]
-    # Cockpit's page is for hosts with Cockpit, which only one scenario installs.
-    ours = [deb for deb in debs if not deb.name.startswith(("vfmgr-guest_", "vfmgr-cockpit_"))]
+    # Cockpit's page is for hosts with Cockpit, which only one scenario installs. The fleet's daemon
+    # is for machines that need be no hosts.
+    elsewhere = ("vfmgr-guest_", "vfmgr-cockpit_", "vfmgr-fleet_")
+    ours = [deb for deb in debs if not deb.name.startswith(elsewhere)]
     host_deps = trees.with_dependencies("host", suite, host_base, [*ours, *guest])
     vm_deps = trees.with_dependencies("vm", suite, vm_base, guest)
     tiny = images.tiny(suite, host_deps, debs, key)

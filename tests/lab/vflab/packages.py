@@ -13,7 +13,7 @@ from vflab.parts import hash_of, part
 
 SOURCES = ["api", "vfmgr", "guest-tools", "service", "deploy", "CMakeLists.txt",
            "CMakePresets.json", "LICENSE"]
-PACKAGES = ["vfmgr", "vfmgr-cli", "vfmgr-cockpit", "vfmgr-guest", "vfmgr-web"]
+PACKAGES = ["vfmgr", "vfmgr-cli", "vfmgr-cockpit", "vfmgr-fleet", "vfmgr-guest", "vfmgr-web"]
 PROGRESS_SECONDS = 15
 LINES_SHOWN = 80
 DEPENDENCIES = REPO / "deploy/build-packages.txt"

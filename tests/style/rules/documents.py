@@ -91,6 +91,7 @@ def option_documents(tree):
     vfctl completes its own."""
     found = []
     pages = [("service/cli/", "deploy/man/vfctl.1"), ("service/main.cpp", "deploy/man/vfmgrd.8"),
+             ("service/fleet/main.cpp", "deploy/man/vfmgr-fleetd.8"),
              ("guest-tools/", "deploy/man/vf-guest.1")]
     for folder, page in pages:
         if page not in tree.names:
@@ -140,6 +141,7 @@ def commit_message(tree):
 
 
 PAGES = {"deploy/man/vfctl.1": "\\-\\-verify, \\-\\-vlan", "deploy/man/vfmgrd.8": "",
+         "deploy/man/vfmgr-fleetd.8": "",
          "deploy/man/vf-guest.1": "\\-\\-watch", "deploy/completion/vf-guest": "--wat"}
 RULES = [
     Rule("links", links,

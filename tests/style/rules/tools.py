@@ -12,7 +12,8 @@ from rules.tree import Rule
 PLAIN = {**os.environ, "LC_ALL": "C.UTF-8", "MANWIDTH": "80", "MANPAGER": "cat"}
 EXPOSURE_MAX = 40  # systemd-analyze's exposure in tenths; 9.6 without any hardening
 EXPOSED_MAX = 20   # of a unit that the API's clients and VMs reach
-EXPOSED = ("vfmgrd.service", "vfmgr-guestd.service", "vfmgr-restore.service")
+EXPOSED = ("vfmgrd.service", "vfmgr-fleetd.service", "vfmgr-guestd.service",
+           "vfmgr-restore.service")
 
 
 def output_of(command, **options):

@@ -34,6 +34,7 @@ Config other() {
                      std::chrono::seconds(9)};
     config.events = {12, 13, {14}};
     config.changes = {10, 11};
+    config.fleet_changes = {12, 13};
     return config;
 }
 
@@ -53,13 +54,14 @@ TEST(ConfigChanges, AreFoundInEveryKey) {
             "limits.body_bytes_max", "limits.changes_burst", "limits.changes_per_second",
             "limits.connections_max", "limits.connections_per_peer_max", "limits.event_backlog_max",
             "limits.event_streams_max", "limits.event_streams_per_peer_max",
-            "limits.first_request_seconds_max", "limits.header_bytes_max",
-            "limits.idle_seconds_max", "limits.read_seconds_max", "limits.strangers_per_peer_max",
-            "listen.tls.address", "listen.tls.certificate_file", "listen.tls.enabled",
-            "listen.tls.host_names", "listen.tls.key_file", "listen.tls.port", "listen.unix.group",
-            "listen.unix.path", "rdma_links.trusted_netdevs", "roles.groups.ops",
-            "roles.groups.vfmgr", "roles.uids.1000", "state_dir", "tls.client_ca_file",
-            "tls.client_crl_file", "tls.clients.a"));
+            "limits.first_request_seconds_max", "limits.fleet_changes_burst",
+            "limits.fleet_changes_per_second", "limits.header_bytes_max", "limits.idle_seconds_max",
+            "limits.read_seconds_max", "limits.strangers_per_peer_max", "listen.tls.address",
+            "listen.tls.certificate_file", "listen.tls.enabled", "listen.tls.host_names",
+            "listen.tls.key_file", "listen.tls.port", "listen.unix.group", "listen.unix.path",
+            "rdma_links.trusted_netdevs", "roles.groups.ops", "roles.groups.vfmgr",
+            "roles.uids.1000", "state_dir", "tls.client_ca_file", "tls.client_crl_file",
+            "tls.clients.a"));
 }
 
 TEST(ConfigChanges, SayWhatWasAndWhatIs) {

@@ -158,6 +158,8 @@ strangers_per_peer_max = 2
 first_request_seconds_max = 5
 changes_burst = 11
 changes_per_second = 4
+fleet_changes_burst = 12
+fleet_changes_per_second = 5
 )");
     auto const config = load();
     ASSERT_TRUE(config) << config.error().detail;
@@ -184,6 +186,7 @@ changes_per_second = 4
     EXPECT_EQ(config->limits.strangers_per_peer_max, 2u);
     EXPECT_EQ(config->limits.first_request_seconds_max, std::chrono::seconds(5));
     EXPECT_EQ(config->changes, (RateLimit{.burst = 11, .per_second = 4}));
+    EXPECT_EQ(config->fleet_changes, (RateLimit{.burst = 12, .per_second = 5}));
 }
 
 TEST_F(ConfigTest, StreamsOfEventsHaveLimits) {

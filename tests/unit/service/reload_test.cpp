@@ -20,6 +20,7 @@ struct ReloadTest : testing::Test {
     Config config;
     std::optional<Error> broken;
     RulesInForce rules{{}};
+    FleetAccess fleet{folder.file("fleet-ca.pem")};
     http::Server server{http::Limits{}};
     EventStreams streams{{}, {server.io_post(), {}}};
     std::optional<Reload> reload;
@@ -44,7 +45,7 @@ struct ReloadTest : testing::Test {
                                     return config;
                                 },
                                 [] { return std::vector<std::string>{"a"}; }, rules, server,
-                                streams, system_clock()},
+                                streams, fleet, system_clock()},
                        Running{config, {}, fingerprint()});
     }
     [[nodiscard]] std::string fingerprint(char const* file = "tls.crt") const {

@@ -17,7 +17,11 @@ using testing::IsSupersetOf;
 constexpr Time today = Time{} + hours(24 * 365 * 50);
 
 TEST(WhyRenew, ANameIsMissingOrItsEndIsNear) {
-    http::CertificateFacts facts{"ab", {"a", "10.0.0.1"}, today + hours(24 * 31), true};
+    http::CertificateFacts facts;
+    facts.fingerprint = "ab";
+    facts.names = {"a", "10.0.0.1"};
+    facts.expires_at = today + hours(24 * 31);
+    facts.made_here = true;
     EXPECT_EQ(why_renew(facts, {"a"}, today), std::nullopt) << "a name too many does no harm";
     EXPECT_EQ(why_renew(facts, {"a", "10.0.0.2"}, today), "it lacks 10.0.0.2");
     facts.expires_at = today + hours(24 * 30);

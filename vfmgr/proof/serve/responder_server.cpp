@@ -11,8 +11,8 @@
 #include "api/os/descriptor.hpp"
 #include "api/types/json.hpp"
 #include "api/types/problem.hpp"
+#include "vfmgr/proof/digest.hpp"
 #include "vfmgr/proof/interop/cm_pinger.hpp"
-#include "vfmgr/proof/random_payload.hpp"
 #include "vfmgr/proof/serve/local_end.hpp"
 #include "vfmgr/proof/serve/remote_responder.hpp"
 

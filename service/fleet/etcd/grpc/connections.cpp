@@ -104,7 +104,7 @@ gpr_timespec grpc_time(Deadline deadline) {
     return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), from_now);
 }
 
-Connections::Connections(EtcdSettings settings, std::vector<std::string> endpoints, bool encrypted)
+Connections::Connections(EtcdMembers settings, std::vector<std::string> endpoints, bool encrypted)
     : settings_(std::move(settings)),
       encrypted_(encrypted),
       endpoints_(shuffled(std::move(endpoints))) {

@@ -25,7 +25,7 @@ struct Connection {
 class Connections {
   public:
     // `endpoints` are HOST:PORT, at least one.
-    Connections(EtcdSettings settings, std::vector<std::string> endpoints, bool encrypted);
+    Connections(EtcdMembers settings, std::vector<std::string> endpoints, bool encrypted);
 
     // Returns one that is connected. Tries each member once, beginning with the last that worked;
     // fails with unavailable, with a cause for each.
@@ -42,7 +42,7 @@ class Connections {
     [[nodiscard]] Result<void> await(Connection const& connection, Deadline deadline) const;
     [[nodiscard]] Error refused(Connection const& connection) const;
 
-    EtcdSettings const settings_;
+    EtcdMembers const settings_;
     bool const encrypted_;
     std::vector<std::string> const endpoints_;  // shuffled: the replicas spread over the members
     std::mutex mutex_;                          // guards the members below

@@ -54,6 +54,8 @@ const KINDS: Readonly<Record<EventKind, readonly [Topic, Severity]>> = {
   tenant_changed: ["access", "normal"],
   tenant_removed: ["access", "normal"],
   identities_changed: ["configuration", "normal"],
+  fleet_joined: ["access", "attention"],
+  fleet_left: ["access", "attention"],
   reservation_made: ["attachments", "normal"],
   reservation_released: ["attachments", "normal"],
   reservation_expired: ["attachments", "attention"],

@@ -39,9 +39,9 @@ std::string whole(std::string const& path) {
 }
 
 struct FleetAuthority : testing::Test {
-    Result<void> issue_for(CertificateRequest const& request,
+    Result<void> issue_for(CertificateRequest const& wanted,
                            Existing existing = Existing::kept) const {
-        return issue(ca, request, files, existing);
+        return issue(ca, wanted, files, existing);
     }
     Folder folder;
     CertificateAuthority ca =

@@ -33,7 +33,9 @@ struct SentStream {
         };
     }
     std::optional<std::vector<Frame>> next(Stream::Due due) {
-        if (due == Stream::Due::beat) return std::vector{std::make_shared<std::string const>(beat)};
+        if (due == Stream::Due::beat && silent) return std::vector<Frame>{};
+        if (due == Stream::Due::beat)
+            return std::vector<Frame>{std::make_shared<std::string const>("beat;")};
         if (endless) {
             sent_bytes += endless->size();
             return std::vector{endless};

@@ -138,8 +138,8 @@ struct Between : testing::Test {
 
 TEST_F(Between, AStreamPassesThroughToItsEnd) {
     std::string text;
-    auto const answer = front.client().follow(get("/stream"), 20s, [&](std::string_view part) {
-        text += part;
+    auto const answer = front.client().follow(get("/stream"), 20s, [&](std::string_view came) {
+        text += came;
         return true;
     });
     EXPECT_EQ(outcome(answer), "200 ");

@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-std::string content_of(std::string const& path) {
+std::string pin_content_of(std::string const& path) {
     std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -98,7 +98,7 @@ TEST_F(SignedServer, TheHashOfACaSufficesToReachItAndToReadIt) {
     EXPECT_EQ(refusal({.ca_sha256 = ca_sha256}), "GET /a");
     auto const read = fetch_ca({.host = "127.0.0.1", .port = port, .ca_sha256 = ca_sha256}, 20s);
     ASSERT_TRUE(read) << read.error().detail;
-    EXPECT_EQ(*read, content_of(ca.certificate_file));
+    EXPECT_EQ(*read, pin_content_of(ca.certificate_file));
     EXPECT_EQ(refusal({.host = "localhost", .ca_sha256 = ca_sha256}),
               "unavailable: the CA with SHA-256 " + ca_sha256 +
                   " has not signed the certificate that localhost port " + std::to_string(port) +
@@ -114,8 +114,8 @@ TEST_F(SignedServer, ACaThatIsNotSentOrHasNotSignedIsRefused) {
     EXPECT_THAT(refusal({.ca_sha256 = other_sha256}),
                 HasSubstr("did not send the CA certificate with SHA-256 " + other_sha256));
     // A server in between may send any certificate, but has no key of the CA's.
-    auto const leaf = content_of(files.certificate_file);
-    std::ofstream(files.certificate_file, std::ios::app) << content_of(other.certificate_file);
+    auto const leaf = pin_content_of(files.certificate_file);
+    std::ofstream(files.certificate_file, std::ios::app) << pin_content_of(other.certificate_file);
     ASSERT_TRUE(server.renew(where()));
     EXPECT_THAT(refusal({.ca_sha256 = other_sha256}), HasSubstr("has not signed the certificate"));
     auto const own = certificate_fingerprint(files.certificate_file).value();

@@ -12,7 +12,7 @@
 #include "api/types/enrolment.hpp"
 #include "api/types/event.hpp"
 #include "api/types/firmware.hpp"
-#include "api/types/fleet_reservation.hpp"
+#include "api/types/fleet.hpp"
 #include "api/types/guest.hpp"
 #include "api/types/identities.hpp"
 #include "api/types/json.hpp"
@@ -75,9 +75,11 @@ TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<Tenant>("tenant-least");
     expect_golden<ReservationSpec>("reservation_spec");
     expect_golden<Reservation>("reservation");
-    expect_golden<FleetReservationSpec>("fleet_reservation_spec");
-    expect_golden<FleetReservation>("fleet_reservation");
     expect_golden<Identities>("identities");
+    expect_golden<Identities>("identities-fleet");
+    expect_golden<IdentitiesView>("identities_view");
+    expect_golden<FleetMembership>("fleet_membership");
+    expect_golden<FleetView>("fleet_view");
     expect_golden<DesiredDocument>("desired");
     expect_golden<AttachmentSpec>("attachment_spec-all");
     expect_golden<AttachmentPatch>("attachment_patch");
@@ -97,6 +99,7 @@ TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<RekeyRequest>("rekey_request");
     expect_golden<VmTopology>("vm_topology");
     expect_golden<About>("about");
+    expect_golden<About>("fleet_about");
     expect_golden<ReadinessView>("readiness");
     expect_golden<ProblemExplanation>("problem_explanation");
     expect_golden<TokenRequest>("token_request");
@@ -127,7 +130,6 @@ TEST(Examples, SpecsMayLeaveMembersOut) {
     expect_same_value<Network>("network-least");
     expect_same_value<Pool>("pool-least");
     expect_same_value<ReservationSpec>("reservation_spec-least");
-    expect_same_value<FleetReservationSpec>("fleet_reservation_spec-least");
     expect_same_value<AttachmentSpec>("attachment_spec");
     expect_same_value<AttachmentSpec>("attachment_spec-least");
 }

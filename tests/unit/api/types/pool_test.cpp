@@ -62,6 +62,17 @@ TEST(ReservationSpec, IsOfAPoolOrANetworkForALimitedTime) {
     EXPECT_EQ(violations_of<ReservationSpec>(R"({"pool": "a", "count": 129})").size(), 1U);
     test::expect_survives<ReservationSpec>(
         R"({"network": "a", "count": 128, "distinct_pfs": true, "seconds": 604800})");
+    test::expect_survives<ReservationSpec>(
+        R"({"network": "a", "count": 3, "pfs": [{"pf": "0000:01:00.0", "count": 2},
+                                                {"pf": "0000:02:00.0", "count": 1}]})");
+    EXPECT_EQ(violations_of<ReservationSpec>(
+                  R"({"network": "a", "count": 3, "pfs": [{"pf": "0000:01:00.0", "count": 2}]})"),
+              (Violations{{"/count", "must be 2, as many as pfs has"}}));
+    EXPECT_EQ(violations_of<ReservationSpec>(
+                  R"({"network": "a", "count": 2, "pfs": [{"pf": "0000:01:00.0", "count": 1},
+                                                          {"pf": "0000:01:00.0", "count": 1}]})")
+                  .size(),
+              2U);
 }
 
 TEST(Identities, AreUnicastAndApart) {
@@ -77,6 +88,32 @@ TEST(Identities, AreUnicastAndApart) {
                           {"/macs/2", "must be of unicast MACs with one first octet, and not zero"},
                           {"/guids/0", "must not contain zero"},
                           {"/addresses/1/network", "is already that of addresses/0"}}));
+}
+
+TEST(Identities, OfAFleetHaveAGeneration) {
+    EXPECT_EQ(
+        violations_of<Identities>(
+            R"({"claims": {"macs": ["52:54:00:00:00:01"]}, "given_up": {"guids": [
+                      "00:00:00:00:00:00:00:01"]}})"),
+        (Violations{{"/claims", "requires a generation"}, {"/given_up", "requires a generation"}}));
+    EXPECT_EQ(violations_of<Identities>(
+                  R"({"generation": 1, "claims": {
+                      "macs": ["52:54:00:00:00:01", "52:54:00:00:00:01", "01:00:00:00:00:01"],
+                      "guids": ["00:00:00:00:00:00:00:00"],
+                      "addresses": [{"network": "a b", "address": "10.0.0.1"}]}})"),
+              (Violations{{"/claims/macs/1", "is listed twice"},
+                          {"/claims/macs/2", "must be a unicast MAC, and not zero"},
+                          {"/claims/guids/0", "must not be zero"},
+                          {"/claims/addresses/0", rule_of_network_names}}));
+    EXPECT_EQ(violations_of<Identities>(R"({"free": {}})").size(), 1U);
+    test::expect_survives<Identities>(
+        R"({"generation": 0, "claims": {"macs": ["52:54:00:00:00:01"]}})");
+}
+
+TEST(Identities, AreWrittenWithoutWhatIsNotThere) {
+    EXPECT_EQ(nlohmann::json(Identities{}).size(), 3U);
+    auto const empty = from_json_text<Identities>(R"({"generation": 1, "claims": {}})");
+    EXPECT_FALSE(nlohmann::json(empty.value()).contains("claims"));
 }
 
 TEST(AttachmentSpec, NamesAPfOrWhatChoosesOne) {

@@ -4,7 +4,7 @@
 
 #include "tests/unit/service/guest/guestd_harness.hpp"
 #include "tests/unit/temporary_folder.hpp"
-#include "vfmgr/proof/random_payload.hpp"
+#include "vfmgr/proof/digest.hpp"
 
 namespace vfmgr::guestd_test {
 namespace {

@@ -51,7 +51,7 @@ TEST(Cursor, IsSentAsItIs) {
 TEST(Cursor, OfAnotherFormIsSaidToBe) {
     auto cursor = make_cursor(list, "0000:01:00.0/12");
     cursor[0] = 'b';
-    expect_refused(cursor, list, "is of another version of vfmgrd");
+    expect_refused(cursor, list, "is of another version of vfmgr");
 }
 
 template <class Key>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Request limits per client and what is left of them: router and gate, on an engine with fakes.
-#include "service/routes/gate.hpp"
-
+#include "service/routes/host_gate.hpp"
+#include "service/routes/turned_away.hpp"
 #include "tests/unit/service/routes/gated.hpp"
 
 namespace vfmgr {
@@ -106,9 +106,10 @@ TEST_F(GateTest, ScopesAreNounsAndNoTokenHandsOutMoreThanItsOwn) {
     auto const misspelt =
         post("admin", "/v1/tokens", R"({"role": "viewer", "scopes": ["audits"]})");
     EXPECT_EQ(misspelt.status, 422);
-    EXPECT_THAT(misspelt.body,
-                HasSubstr("choose from attachments, audit, identities, networks, operations, "
-                          "pfs, pools, reservations, vfs, vms, tokens"));
+    EXPECT_THAT(
+        misspelt.body,
+        HasSubstr("choose from attachments, audit, fleet, identities, networks, operations, "
+                  "pfs, pools, reservations, vfs, vms, tokens"));
     save_scoped("admin", {"tokens", "audit"});
     EXPECT_EQ(post("scoped", "/v1/tokens", R"({"role": "viewer", "scopes": ["audit"]})").status,
               201);
@@ -180,7 +181,7 @@ TEST_F(GateTest, ACertificateWithARoleIsAPrincipal) {
 }
 
 TEST_F(GateTest, ARefusedHandshakeIsAFailedAuthentication) {
-    auto const report = report_turned_away(trail, system_clock());
+    auto const report = report_turned_away(audit_of(trail), system_clock());
     testing::internal::CaptureStderr();
     for (int i = 0; i < 300; ++i)
         report(peer, {Problem::unauthorized, "its certificate is refused: it expired", ""});

@@ -7,7 +7,7 @@
 #include "service/event_log.hpp"
 #include "service/reload.hpp"
 #include "service/routes/api.hpp"
-#include "service/routes/gate.hpp"
+#include "service/routes/host_gate.hpp"
 #include "tests/unit/vfmgr/engine/engine_bench.hpp"
 
 namespace vfmgr::test {
@@ -24,9 +24,11 @@ struct Gated : testing::Test {
     Sessions sessions;
     TemporaryFolder web;
     ConsoleQuery console{[folder = ConsoleFolder(web.path())]() mutable { return folder.read(); }};
+    FleetAccess fleet{folder.file("fleet-ca.pem")};
     Config config;
     RulesInForce rules{{}};
     http::Handler handler;
+    bool serves_tls = true;
 
     void SetUp() override {
         config.changes = {.burst = 3, .per_second = 0.001};
@@ -39,14 +41,15 @@ struct Gated : testing::Test {
         for (auto& more :
              {audit_routes(bench.engine), root_routes(), operation_routes(bench.engine),
               document_routes(), pf_routes(bench.engine), attachment_routes(bench.engine),
-              network_routes(), pool_routes(),
+              network_routes(), pool_routes(), fleet_routes({bench.engine, fleet, serves_tls}),
               session_routes({bench.engine, system_clock(), sessions})})
             routes.insert(routes.end(), more.begin(), more.end());
         for (auto& route : token_routes({bench.engine, system_clock(), uses, nouns_of(routes)}))
             routes.push_back(route);
         for (auto& route : console_routes(console)) routes.push_back(route);
-        handler = router(bench.engine, std::move(routes),
-                         api_gate(rules, bench.engine, trail, uses, sessions, system_clock()));
+        handler =
+            router(bench.engine, std::move(routes),
+                   host_gate(rules, bench.engine, trail, uses, sessions, fleet, system_clock()));
     }
     template <class T>
     static T answer_of(Query<T> const& query) {

@@ -219,6 +219,19 @@ TEST_F(Rails, AReservationIsRefusedWhole) {
     EXPECT_FALSE(vfs_to_reserve(view, goal, "other", keep(5), "uid:0"));
 }
 
+TEST_F(Rails, AReservationMaySayOfWhichPfs) {
+    auto some = keep(3);
+    some.pfs = std::vector<VfsOfPf>{{second_pf, 2}, {pf_address, 1}};
+    EXPECT_THAT(vfs_to_reserve(view, goal, "job", some, "uid:0").value(),
+                ElementsAre(VfId{pf_address, 0}, VfId{second_pf, 0}, VfId{second_pf, 1}));
+    some.pfs = std::vector<VfsOfPf>{{second_pf, 5}};
+    some.count = 5;
+    auto const refused = vfs_to_reserve(view, goal, "job", some, "uid:0");
+    ASSERT_FALSE(refused) << "others are free, but not of that PF";
+    EXPECT_THAT(refused.error().detail,
+                HasSubstr("5 VFs (5 of " + to_string(second_pf) + ") were requested, 4 are free"));
+}
+
 TEST_F(Rails, EachPrincipalHasAShareOfReservations) {
     for (int i = 0; i < 64; ++i) {
         auto const name = fmt::format("r{}", i);

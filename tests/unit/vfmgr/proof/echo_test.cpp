@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "vfmgr/proof/digest.hpp"
 #include "vfmgr/proof/random_payload.hpp"
 
 namespace vfmgr::verify {

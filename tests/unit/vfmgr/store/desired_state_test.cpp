@@ -26,6 +26,7 @@ Batch everything() {
     batch.save_firmware_tries = {{pf, test::firmware_tries()}, {{0, 2, 0, 0}, {}}};
     for (auto const& [name, link] : test::rdma_links()) batch.save_rdma_links.push_back(link);
     batch.save_identities = {{pf, test::identity()}, {{0, 2, 0, 0}, {}}};
+    batch.save_fleet = test::membership();
     batch.save_operations = {test::operation("op1", OperationState::running)};
     batch.save_verifications = {test::run_on_vf("run1", "00000001", 5)};
     batch.save_records = {{"op1", test::record(1, ResetVf{{pf, 1}})}};
@@ -41,6 +42,7 @@ DesiredState expected() {
     state.firmware_tries = {{pf, test::firmware_tries()}, {{0, 2, 0, 0}, {}}};
     state.rdma_links = test::rdma_links();
     state.identities = {{pf, test::identity()}, {{0, 2, 0, 0}, {}}};
+    state.fleet = test::membership();
     return state;
 }
 

@@ -31,7 +31,7 @@ TEST_F(FormsTest, EachIsKept) {
     static_cast<void>(open());
     for (int each = 1; each <= form(); ++each)
         EXPECT_TRUE(exists(forms / fmt::format("form-{}.sql", each))) << each;
-    EXPECT_EQ(form(), 18) << "say so in INSTANTIATE_TEST_SUITE_P";
+    EXPECT_EQ(form(), 19) << "say so in INSTANTIATE_TEST_SUITE_P";
 }
 
 TEST_P(FormsTest, LosesNoSpec) {
@@ -62,6 +62,10 @@ TEST_P(FormsTest, LosesNoSpec) {
         EXPECT_EQ(keys.token->sha256, "t1");
         EXPECT_EQ(keys.keys.at(0), (GuestSecret{"k1", test::at(1772452800000)}));
     }
+    std::optional<FleetMembership> fleet;
+    if (GetParam() >= 19) fleet = test::membership();
+    EXPECT_EQ(state.fleet, fleet);
+    EXPECT_EQ(state.restored_at.has_value(), GetParam() >= 19);
     std::map<PciAddress, FirmwareTries> tries;
     if (GetParam() >= 5) tries[test::pf] = test::firmware_tries();
     EXPECT_EQ(state.firmware_tries, tries);
@@ -208,6 +212,15 @@ TEST_F(FormsTest, FiltersEarlierOperations) {
     EXPECT_FALSE(store.operations({}, {})) << "the one that can't be read";
 }
 
+// A store of an earlier form gets its id when it is opened first, and keeps it.
+TEST_P(FormsTest, HasAnIdOfItsOwn) {
+    restore(GetParam());
+    auto const id = open().id().value();
+    EXPECT_EQ(id.size(), 32U);
+    EXPECT_EQ(open().id().value(), id);
+    if (GetParam() >= 19) EXPECT_EQ(id, "0123456789abcdef0123456789abcdef");
+}
+
 // Form 13 did not record where a request came from; only who sent it.
 TEST_F(FormsTest, KeepsEarlierAudits) {
     restore(13);
@@ -229,12 +242,12 @@ TEST_F(FormsTest, KeepsEarlierAudits) {
 
 INSTANTIATE_TEST_SUITE_P(Form, FormsTest,
                          testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17,
-                                         18));
+                                         18, 19));
 
 class LaterFormsTest : public FormsTest {};
 INSTANTIATE_TEST_SUITE_P(Form, LaterFormsTest,
-                         testing::Values(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17,
-                                         18));
+                         testing::Values(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,
+                                         19));
 
 TEST_P(LaterFormsTest, KeepTokensAndHistory) {
     restore(GetParam());

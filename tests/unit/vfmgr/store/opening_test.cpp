@@ -98,15 +98,15 @@ TEST_F(OpeningTest, ADatabaseOfAnotherProgramIsLeftAlone) {
 
 TEST_F(OpeningTest, AFormFromTheFutureIsRefusedUntilTheNewerVfmgrdIsBack) {
     make();
-    execute("PRAGMA user_version = 19; CREATE TABLE future (a)");
+    execute("PRAGMA user_version = 20; CREATE TABLE future (a)");
     auto const before = bytes();
     auto const error = refusal_to_open();
     test::expect_unavailable(error, path());
-    EXPECT_NE(error.detail.find("has schema 19; this vfmgrd knows up to 18"), std::string::npos)
+    EXPECT_NE(error.detail.find("has schema 20; this vfmgrd knows up to 19"), std::string::npos)
         << error.detail;
     EXPECT_EQ(error.remedy, "install the vfmgrd that wrote it, or a newer one");
     EXPECT_TRUE(bytes() == before);
-    execute("PRAGMA user_version = 18");
+    execute("PRAGMA user_version = 19");
     EXPECT_EQ(open().load().value().attachments.at("00000001"), test::attachment(1));
 }
 

@@ -54,6 +54,16 @@ inline DesiredTenant tenant() {
     return value;
 }
 
+inline FleetMembership membership() {
+    return {"33333333-3333-3333-3333-333333333333",
+            "host1",
+            {"https://fleet1.example:8480"},
+            "-----BEGIN CERTIFICATE-----",
+            at(1769860800000),
+            {},
+            41};
+}
+
 inline Reservation reservation() {
     Reservation value{"job", {}, {{pf, 3}}, "uid:0", at(1769860800000), at(1769861400000)};
     value.spec.pool = "fast";

@@ -33,6 +33,7 @@ struct Settler {
         guarded.transaction.compares = {unchanged("k", revision)};
         return guarded;
     }
+    [[nodiscard]] Deadline soon() const { return clock.steady_now() + seconds(1); }
     [[nodiscard]] Result<Settled> settled(GuardedTransaction const& guarded, int within = 30) {
         return settle(etcd, guarded, timing, clock.steady_now() + seconds(within));
     }
@@ -136,41 +137,48 @@ TEST(SettleTest, WithoutAnAnswerItIsNotKnown) {
 }
 
 TEST(SettleTest, WhatWasOverwrittenSinceWasStillDone) {
-    for (int const writes : {1, 5, 63}) {
-        Settler one;
-        auto guarded = one.change();
-        EXPECT_TRUE(one.etcd.commit(guarded.transaction, one.clock.steady_now() + seconds(1)));
-        for (int i = 0; i < writes; ++i) one.cluster.put("k", std::to_string(i));
-        guarded.sent_before = true;
-        EXPECT_EQ(*one.settled(guarded), Settled(Done{3})) << writes;
-    }
+    for (bool const creates : {false, true})
+        for (int const writes : {1, 5, 200}) {
+            Settler one;
+            auto guarded = creates ? one.creation() : one.change();
+            auto const done = one.etcd.commit(guarded.transaction, one.soon());
+            for (int i = 0; i < writes; ++i) one.cluster.put("k", std::to_string(i));
+            guarded.sent_before = true;
+            EXPECT_EQ(*one.settled(guarded), Settled(Done{done->revision})) << writes;
+        }
 }
 
-TEST(SettleTest, WhatHistoryNoLongerTellsIsNotKnown) {
-    auto const reported_after = [](auto const& happens) {
-        Settler one;
-        auto guarded = one.change();
-        EXPECT_TRUE(one.etcd.commit(guarded.transaction, one.clock.steady_now() + seconds(1)));
-        happens(one.cluster);
-        guarded.sent_before = true;
-        auto const result = one.settled(guarded);
-        return result ? "known" : std::string(code(result.error().problem));
+// What a later settle() reports of a change that another one made impossible, or that was made.
+std::string reported_after(bool made, std::function<void(FakeCluster&)> const& happens) {
+    Settler one;
+    auto guarded = one.change();
+    if (made)
+        EXPECT_TRUE(one.etcd.commit(guarded.transaction, one.soon()));
+    else
+        one.cluster.put("k", "theirs");
+    happens(one.cluster);
+    guarded.sent_before = true;
+    auto const result = one.settled(guarded);
+    if (!result) return std::string(code(result.error().problem));
+    return std::holds_alternative<Done>(*result) ? "done" : "refused";
+}
+
+TEST(SettleTest, HistoryTellsUnlessItIsCompacted) {
+    auto const erased = [](FakeCluster& cluster) { cluster.erase("k"); };
+    EXPECT_EQ(reported_after(true, erased), "done");
+    EXPECT_EQ(reported_after(false, erased), "refused");
+    auto const created_again = [](FakeCluster& cluster) {
+        cluster.erase("k");
+        cluster.put("k", "theirs");
     };
-    EXPECT_EQ(reported_after([](FakeCluster& cluster) {
-                  cluster.put("k", "theirs");
-                  cluster.compact(cluster.revision(), FakeCluster::Behind::ends);
-              }),
-              "timed_out");
-    EXPECT_EQ(reported_after([](FakeCluster& cluster) { cluster.erase("k"); }), "timed_out");
-    EXPECT_EQ(reported_after([](FakeCluster& cluster) {
-                  cluster.erase("k");
-                  cluster.put("k", "theirs");
-              }),
-              "timed_out");
-    EXPECT_EQ(reported_after([](FakeCluster& cluster) {
-                  for (int i = 0; i < 100; ++i) cluster.put("k", std::to_string(i));
-              }),
-              "timed_out");
+    EXPECT_EQ(reported_after(true, created_again), "done");
+    EXPECT_EQ(reported_after(false, created_again), "refused");
+    auto const forgotten = [](FakeCluster& cluster) {
+        cluster.put("k", "theirs");
+        cluster.compact(cluster.revision(), FakeCluster::Behind::ends);
+    };
+    EXPECT_EQ(reported_after(true, forgotten), "timed_out");
+    EXPECT_EQ(reported_after(false, forgotten), "timed_out");
 }
 
 TEST(SettleTest, ALastSpaceThatWasTakenIsKnown) {
@@ -190,6 +198,38 @@ TEST(SettleTest, ALastSpaceThatWasTakenIsKnown) {
     auto const pending = three.settled(three.creation());
     ASSERT_FALSE(pending);
     EXPECT_EQ(pending.error().problem, Problem::timed_out);
+}
+
+TEST(SettleTest, ALastSpaceWhoseKeyWasWrittenOverIsKnown) {
+    for (bool const creates : {false, true})
+        for (auto const space : {FakeCluster::Space::last, FakeCluster::Space::none}) {
+            Settler one;
+            auto const guarded = creates ? one.creation() : one.change();
+            one.cluster.set_space(space);
+            one.etcd.on_range = [&](Query const& query) {
+                if (query.revision == 0) one.cluster.put("k", "theirs");
+            };
+            auto const result = one.settled(guarded);
+            ASSERT_TRUE(result);
+            bool const made = space == FakeCluster::Space::last;
+            EXPECT_EQ(std::holds_alternative<Done>(*result), made);
+            EXPECT_EQ(one.times(), made ? 1U : 0U);
+        }
+}
+
+TEST(SettleTest, AnErrorAfterALostAnswerIsNotTheAnswer) {
+    Settler one;
+    one.etcd.fail_commits({under_way});
+    auto guarded = one.creation();
+    auto& put = std::get<Put>(guarded.transaction.writes.front());
+    put.lease = one.etcd.grant(seconds(60), one.soon())->id;
+    one.etcd.on_commit = [&](Transaction const&) {
+        if (one.etcd.commits() > 0) one.cluster.expire(put.lease);
+    };
+    auto const result = one.settled(guarded);
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().problem, Problem::timed_out);
+    EXPECT_EQ(result.error().causes.front().code, "NOT_FOUND");
 }
 
 TEST(SettleTest, WhatWasSurelyNotCarriedOutIsNotPending) {

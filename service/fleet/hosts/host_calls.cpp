@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/fleet/hosts/host_calls.hpp"
+
+#include <fmt/format.h>
+
+#include "api/types/addresses.hpp"
+#include "api/types/fleet.hpp"
+#include "api/types/json.hpp"
+
+namespace vfmgr::fleet {
+
+Result<http::TlsTarget> target_of(HostRecord const& host) {
+    constexpr std::string_view scheme = "https://";
+    constexpr std::uint16_t default_port = 8470;
+    std::string_view url = host.url;
+    if (url.starts_with(scheme)) url.remove_prefix(scheme.size());
+    auto const place = parse_host_port(url, default_port);
+    if (!place)
+        return fail(Problem::internal, fmt::format("{} is not the address of a host", host.url));
+    http::TlsTarget target;
+    target.host = place->host;
+    target.port = place->port;
+    target.public_key = host.public_key;
+    return target;
+}
+
+void set_on_behalf(http::Request& request, Principal const& who) {
+    OnBehalfOf on{who.name, who.role, {}};
+    if (who.tenant) on.tenant = who.tenant->tenant.name;
+    request.headers[on_behalf_of_header] = to_json_text(JsonWriter::encode(on));
+}
+
+}  // namespace vfmgr::fleet

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fleet itself.
+#include "api/types/fleet_info.hpp"
+#include "api/types/json.hpp"
+#include "service/fleet/routes/routes.hpp"
+
+namespace vfmgr::fleet {
+namespace {
+
+Result<http::Response> show_fleet(Parts const& parts, Call const&) {
+    auto const state = parts.registry.state();
+    auto const reaches = parts.followers.reaches();
+    FleetInfo info;
+    info.fleet = parts.self.fleet;
+    info.replica = parts.self.name;
+    info.ca_sha256 = parts.self.ca_sha256;
+    for (auto const& [name, replica] : *state->replicas) {
+        auto const& [url, version, started_at] = replica.record;
+        bool const schedules = state->leader && state->leader->record.replica == name;
+        info.replicas.push_back({name, url, version, started_at, schedules});
+    }
+    info.hosts = static_cast<std::uint32_t>(state->hosts->size());
+    for (auto const& [name, reach] : *reaches)
+        info.unreachable_hosts += reach.unreachable_since ? 1U : 0U;
+    for (auto const& [name, host] : *state->hosts)
+        info.quarantined_hosts += host.record.state == FleetHostState::quarantined ? 1U : 0U;
+    info.revision = state->revision;
+    info.stale_since = state->stale_since;
+    if (auto const problem = parts.registry.problem()) info.stale_why = problem->detail;
+    return json_response(200, info);
+}
+
+}  // namespace
+
+std::vector<FleetRoute> fleet_routes(Parts const& parts) {
+    return {{{"GET", "/v1/fleet", Role::viewer},
+             at_once([parts](Call const& call) { return show_fleet(parts, call); })}};
+}
+
+std::vector<FleetRoute> all_fleet_routes(
+    Parts const& parts, Workers& workers, FleetEventStreams const& streams,
+    std::function<void(std::function<void()>)> const& io_post) {
+    std::vector<FleetRoute> all;
+    for (auto const& routes :
+         {fleet_routes(parts), host_routes(parts, workers), join_routes(parts, workers),
+          inventory_routes(parts), event_routes(streams), passing_routes(parts, io_post)})
+        all.insert(all.end(), routes.begin(), routes.end());
+    return all;
+}
+
+}  // namespace vfmgr::fleet

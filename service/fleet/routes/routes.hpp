@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The routes of the fleet's API beside those of every replica, one file for each noun. What they
+// get outlives them.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "service/fleet/api.hpp"
+#include "service/fleet/inventory/fleet_event_streams.hpp"
+#include "service/fleet/parts.hpp"
+
+namespace vfmgr::fleet {
+
+[[nodiscard]] std::vector<FleetRoute> fleet_routes(Parts const& parts);
+[[nodiscard]] std::vector<FleetRoute> host_routes(Parts const& parts, Workers& workers);
+[[nodiscard]] std::vector<FleetRoute> join_routes(Parts const& parts, Workers& workers);
+
+[[nodiscard]] std::vector<FleetRoute> inventory_routes(Parts const& parts);
+[[nodiscard]] std::vector<FleetRoute> event_routes(FleetEventStreams const& streams);
+// `io_post` runs work on the io thread of the server that answers. After all other routes of hosts.
+[[nodiscard]] std::vector<FleetRoute> passing_routes(
+    Parts const& parts, std::function<void(std::function<void()>)> io_post);
+
+// All of them. The first that fits a request answers it.
+[[nodiscard]] std::vector<FleetRoute> all_fleet_routes(
+    Parts const& parts, Workers& workers, FleetEventStreams const& streams,
+    std::function<void(std::function<void()>)> const& io_post);
+
+// Reads a request's body. Include api/types/json.hpp with it.
+template <class T>
+[[nodiscard]] Result<T> body_of(Call const& call) {
+    return from_json_text<T>(call.request.body);
+}
+
+}  // namespace vfmgr::fleet

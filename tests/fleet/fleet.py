@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole fleet on one machine: etcd, replicas of vfmgr-fleetd and hosts, begun by the commands
+that an admin types. Each member and replica has a loopback address of its own."""
+
+import json
+import os
+import ssl
+import subprocess
+import sys
+from http.client import HTTPSConnection
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "contract")]
+
+import etcd  # noqa: E402
+from fleetd import FLEETD  # noqa: E402
+from live_daemon import BUILD, Program, until  # noqa: E402
+from network import Loopback  # noqa: E402
+from world import World  # noqa: E402
+
+VFCTL = BUILD / "service/vfctl"
+
+
+def vfctl(*words, at=None, text=None):
+    """Runs vfctl at a daemon's socket; returns what it prints on standard output."""
+    where = [] if at is None else ["--host", f"unix:{at}"]
+    done = subprocess.run([VFCTL, *where, *map(str, words)], input=text, capture_output=True,
+                          text=True, timeout=120)
+    assert done.returncode == 0, f"vfctl {' '.join(map(str, words))}: {done.stderr}"
+    return done.stdout
+
+
+class Replica(Program):
+    """`root`: the folder that is to be the machine's root, with etc/ in it."""
+
+    def __init__(self, root, config=""):
+        self.root, self.name, self.keys = root, root.name, root / "etc/vfmgr-fleet"
+        settings = root / "etc/vfmgr/fleetd.toml"
+        text = settings.read_text().replace('"/etc/', f'"{root}/etc/').replace(
+            "/run/credentials/vfmgr-fleetd.service/", f"{self.keys}/")
+        run = root / "run"
+        run.mkdir(exist_ok=True)
+        self.url = next(line.split('"')[1] for line in text.splitlines()
+                        if line.startswith("url"))
+        super().__init__(run, [FLEETD, "--config", run / "fleetd.toml", "--config-dir",
+                               run / "fleetd.conf.d"])
+        (run / "fleetd.toml").write_text(
+            f'{text}[listen.unix]\npath = "{self.socket}"\ngroup = "root"\n'
+            f'[roles.groups]\nvfmgr = "none"\n[roles.uids]\n{os.getuid()} = "admin"\n{config}')
+        self.start()
+
+    def remote(self):
+        """Returns a connection over TLS of a client that trusts the fleet's CA."""
+        host, _, port = self.url.removeprefix("https://").rpartition(":")
+        trust = ssl.create_default_context(cafile=self.keys / "ca.pem")
+        return HTTPSConnection(host, int(port), context=trust, timeout=60)
+
+    def get(self, path):
+        answer, body = self.ask("GET", path)
+        assert answer.status == 200, f"GET {path}: {answer}"
+        return body
+
+    def ready(self):
+        until(lambda: self.call("GET", "/readyz").status == 200, f"{self.name} is ready")
+
+
+class Fleet:
+    """`members` of etcd and `replicas`, begun; end() ends them. Hosts are a World's."""
+
+    def __init__(self, folder, members=1, replicas=2):
+        self.folder = folder / "fleet"
+        etcds = [f"e{n}=127.0.2.{n}" for n in range(1, members + 1)]
+        names = [f"r{n}=127.0.3.{n}" for n in range(1, replicas + 1)]
+        vfctl("fleet", "init", self.folder, *(word for one in etcds for word in ("--etcd", one)),
+              *(word for one in names for word in ("--replica", one)))
+        self.members, self.replicas = [], []
+        for one in etcds:
+            self.members.append(etcd.Member(self.folder / "etcd" / one.split("=")[0]))
+        for one in names:
+            self.replicas.append(Replica(self.folder / "replica" / one.split("=")[0]))
+        for replica in self.replicas:
+            replica.ready()
+
+    def join(self, host, **more):
+        """Has a host of a World join, as its admin does."""
+        token = vfctl("fleet", "token", at=self.replicas[0].socket).strip()
+        return vfctl("fleet", "join", self.replicas[0].url, "--token", token, "--name", host.name,
+                     "--address", f"{host.party.address}:{host.port}", at=host.socket, **more)
+
+    def active(self, name, replica=None):
+        """Waits until the host is active and observed by the replica."""
+        at = replica or self.replicas[0]
+        return until(lambda: (host := at.get(f"/v1/hosts/{name}"))["state"] == "active"
+                     and host["observed"] and host, f"{name} is active at {at.name}")
+
+    def end(self):
+        for one in [*self.replicas, *self.members]:
+            one.end()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+
+__all__ = ["Fleet", "Loopback", "World", "json", "vfctl"]
