@@ -125,14 +125,15 @@ void add_global_options(CLI::App& app, Session& session) {
 
 // In the order of help. What is used most comes first: add_until() adds no more than it needs.
 constexpr std::array groups{
-    add_attachment_commands, add_vf_commands,          add_pf_commands,       add_vm_commands,
-    add_operation_commands,  add_events_command,       add_top_command,       add_network_commands,
-    add_pool_commands,       add_reservation_commands, add_identity_commands, add_desired_commands,
-    add_query_commands,      add_drained_command,      add_doctor_commands,   add_topology_command,
-    add_firmware_commands,   add_rdma_commands,        add_ib_commands,       add_interop_commands,
-    add_tenant_commands,     add_token_commands,       add_context_commands,  add_audit_command,
-    add_fleet_commands,      add_store_commands,
-    add_fleet_host_commands,
+    add_attachment_commands,  add_vf_commands,        add_pf_commands,
+    add_vm_commands,          add_operation_commands, add_events_command,
+    add_top_command,          add_network_commands,   add_pool_commands,
+    add_reservation_commands, add_identity_commands,  add_desired_commands,
+    add_query_commands,       add_drained_command,    add_doctor_commands,
+    add_topology_command,     add_firmware_commands,  add_rdma_commands,
+    add_ib_commands,          add_interop_commands,   add_tenant_commands,
+    add_token_commands,       add_context_commands,   add_audit_command,
+    add_fleet_commands,       add_store_commands,     add_fleet_host_commands,
 };
 
 void add_until(CLI::App& app, Session& session, std::string const& command) {

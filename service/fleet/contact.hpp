@@ -18,7 +18,7 @@ struct Contact {
     std::string host;                   // its name there
     std::string store;                  // id of its store
     std::uint64_t last_event = 0;       // the highest number that it gave to an event
-    std::optional<Time> restored_at{};  // a backup was put back, and nobody has confirmed it
+    std::optional<Time> restored_at{};  // a backup was restored, and nobody has confirmed it
     bool operator==(Contact const&) const = default;
 };
 

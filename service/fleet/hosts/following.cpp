@@ -27,7 +27,7 @@ Deadline Following::turn(Deadline now, Time at) {
     if (phase_ == Phase::waiting && now >= due_) {
         if (!catching_up_since_) catching_up_since_ = at;
         phase_ = Phase::opening;
-        // With the last event once more: a store that was put back has another of that number.
+        // With the last event once more: a restored store has another of that number.
         checks_last_ = last_.number > 0 && !last_.is.empty();
         calls_.open(last_.number == 0 ? std::nullopt
                                       : std::optional(last_.number - (checks_last_ ? 1 : 0)));

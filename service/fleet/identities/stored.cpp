@@ -33,10 +33,10 @@ ClaimRecord record_of(Claim const& claim, std::string const& act) {
             claim.vm,    act,        claim.at};
 }
 
-IdentityRanges ranges_of(Identities const& fleet, BlockWish const& wish) {
-    if (wish.kind == IdentityKind::mac) return mac_ranges(fleet);
-    if (wish.kind == IdentityKind::guid) return guid_ranges(fleet);
-    return address_ranges(fleet, wish.network);
+IdentityRanges ranges_of(Identities const& fleet, BlockRequest const& request) {
+    if (request.kind == IdentityKind::mac) return mac_ranges(fleet);
+    if (request.kind == IdentityKind::guid) return guid_ranges(fleet);
+    return address_ranges(fleet, request.network);
 }
 
 }  // namespace
@@ -89,24 +89,24 @@ GuardedTransaction transaction_of(Transition const& transition, MoveAct const& a
 }
 
 std::optional<GuardedTransaction> grant_block(State const& state, Snapshot const& fleet,
-                                              BlockWish const& wish, MoveAct const& act) {
-    auto const* const host = find_record(state.hosts, wish.host);
+                                              BlockRequest const& request, MoveAct const& act) {
+    auto const* const host = find_record(state.hosts, request.host);
     if (!host || !state.identities) return std::nullopt;
     std::vector<Block> taken;
     for (auto const& kept : fleet.blocks) taken.push_back(kept.block);
     auto const block =
-        next_block(ranges_of(state.identities->record.ranges, wish), taken, wish.host);
+        next_block(ranges_of(state.identities->record.ranges, request), taken, request.host);
     if (!block) return std::nullopt;
     auto const key = block_key(block->first);
     BlockRecord const record{to_string(block->first),
                              to_string(block->last),
-                             wish.host,
+                             request.host,
                              host->record.public_key,
                              act.act,
                              act.at};
     return GuardedTransaction{
         {{absent(key), unchanged(std::string(keys::identities), state.identities->mod_revision),
-          unchanged(keys::of(keys::hosts, wish.host), host->mod_revision)},
+          unchanged(keys::of(keys::hosts, request.host), host->mod_revision)},
          {Put{key, record_text(record)}},
          {key}},
         key,

@@ -24,14 +24,14 @@ namespace vfmgr::fleet {
 
 // Gives a host one more block of a kind; absent: the ranges have none left. It is create-only, and
 // compares the ranges that it is cut from and the host's record.
-struct BlockWish {
+struct BlockRequest {
     IdentityKind kind = IdentityKind::mac;
     std::string network{};  // of addresses
     std::string host;
 };
 [[nodiscard]] std::optional<GuardedTransaction> grant_block(State const& state,
                                                             Snapshot const& fleet,
-                                                            BlockWish const& wish,
+                                                            BlockRequest const& request,
                                                             MoveAct const& act);
 
 // "mac/02:00:00:00:00:01", "address/train/10.0.0.7": the part of a key that names the identity.

@@ -45,7 +45,7 @@ class FleetEvents {
         // The place of the first entry after an event; nullopt: none follows.
         [[nodiscard]] std::optional<std::uint64_t> place_after(std::uint64_t event) const;
     };
-    // gap: events before it are not here, or were taken back. left: the host is not of the fleet
+    // gap: events before it are not here, or were forgotten. left: the host is not of the fleet
     // any more.
     enum class What { event, gap, left };
     struct Entry {

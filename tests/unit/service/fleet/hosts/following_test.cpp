@@ -100,7 +100,7 @@ TEST(Following, ResumesWithTheEventThatItHas) {
     EXPECT_EQ(host.events.back().id, "8");
 }
 
-// The host's store was put back, and has given the number to another event since.
+// The host's store was restored, and has given the number to another event since.
 TEST(Following, NoticesAnotherHistoryOfTheSameNumbers) {
     Followed host;
     host.begin();
