@@ -97,8 +97,8 @@ class Pairing {
     }
 
     // There is no negative circle, so this ends.
-    [[nodiscard]] std::vector<Way> ways() const {
-        std::vector<Way> ways(slots_.size());
+    void find_ways(std::vector<Way>& ways) const {
+        ways.assign(slots_.size(), {});
         for (std::size_t g = 0; g < gpus_; ++g)
             if (slot_of_[g] == nowhere) shorten(ways, g, 0);
         for (bool again = true; again;) {
@@ -109,11 +109,11 @@ class Pairing {
                 again = shorten(ways, g, ways[from].cost - at(g, from).cost) || again;
             }
         }
-        return ways;
     }
 
     bool add_pair() {
-        auto const found = ways();
+        find_ways(ways_);
+        auto const& found = ways_;
         std::size_t best = nowhere;
         Cost cost = no_way;
         for (std::size_t s = 0; s < slots_.size(); ++s) {
@@ -138,6 +138,7 @@ class Pairing {
     std::vector<Pair> pairs_;  // of all GPUs and slots
     std::vector<std::size_t> slot_of_;
     std::vector<std::uint16_t> used_;
+    std::vector<Way> ways_;  // kept, since there is a search for each pair
     std::size_t size_ = 0;
 };
 

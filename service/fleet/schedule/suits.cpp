@@ -62,10 +62,10 @@ Refused unfit_state(HostSummary const& host) {
 struct Offer {
     std::vector<Slot> slots;
     std::vector<std::vector<std::uint16_t>> free;  // of each PF of each slot
-    std::set<std::string_view> rails;
-    std::uint32_t vfs = 0;           // of all slots
-    std::uint32_t without_link = 0;  // that would be free if their PF had a link
-    std::uint32_t without_macs = 0;  // if there were enough MACs
+    std::vector<std::string_view> rails;           // of the slots: of each once
+    std::uint32_t vfs = 0;                         // of all slots
+    std::uint32_t without_link = 0;                // that would be free if their PF had a link
+    std::uint32_t without_macs = 0;                // if there were enough MACs
     std::uint32_t without_guids = 0;
 };
 
@@ -110,7 +110,8 @@ void add_to_slot(Offer& offer, std::size_t at, RailPf const& pf, std::uint16_t f
 Offer offer_of(HostSummary const& host, FleetReservationSpec const& spec,
                TakenOfHost const* taken) {
     Offer offer;
-    std::map<std::string_view, std::size_t> slot_of_rail;
+    offer.slots.reserve(host.rails.size());
+    offer.free.reserve(host.rails.size());
     auto const macs = left_of(host.left.macs, host, LinkLayer::ethernet, taken);
     auto const guids = left_of(host.left.guids, host, LinkLayer::infiniband, taken);
     for (auto const& pf : host.rails) {
@@ -125,14 +126,16 @@ Offer offer_of(HostSummary const& host, FleetReservationSpec const& spec,
             *lacking += free;
             continue;
         }
-        auto at = offer.slots.size();
-        if (spec.one_per_rail) at = slot_of_rail.try_emplace(pf.rail, at).first->second;
+        // A host has few rails: looking through them takes less than any map.
+        auto const rail = std::ranges::find(offer.rails, pf.rail);
+        auto const known = static_cast<std::size_t>(rail - offer.rails.begin());
+        if (rail == offer.rails.end()) offer.rails.push_back(pf.rail);
+        auto const at = spec.one_per_rail ? known : offer.slots.size();
         if (at == offer.slots.size()) {
             offer.slots.emplace_back();
             offer.free.emplace_back();
         }
         add_to_slot(offer, at, pf, free);
-        offer.rails.insert(pf.rail);
         offer.slots[at].vfs = spec.one_per_rail ? 1 : std::min(free, spec.count);
         offer.vfs += free;
     }
