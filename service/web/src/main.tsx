@@ -2,9 +2,10 @@
 // Starts the console: in Cockpit, or for somebody who signs in to vfmgrd.
 import { render } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
+import type { Person } from "./parts/context";
 import { forgetDrafts } from "./parts/drafts";
 import { InCockpit } from "./parts/InCockpit";
-import { SignedIn } from "./parts/SignedIn";
+import { OfHost } from "./parts/SignedIn";
 import { SignIn } from "./parts/SignIn";
 import { chosenTheme, showTheme } from "./parts/theme";
 import { text } from "./text/en";
@@ -58,8 +59,8 @@ function OverFetch({ session, onOver, onSignedOut }: {
     const end = (): void => onSignedOut();
     transport.request("DELETE", "/v1/sessions/current").then(end, end);
   };
-  return <SignedIn transport={transport} session={session} acting={null} onOver={onOver}
-                   signOut={signOut} />;
+  const person: Person = { session, acting: null, signOut };
+  return <OfHost transport={transport} person={person} onOver={onOver} />;
 }
 
 showTheme(chosenTheme());

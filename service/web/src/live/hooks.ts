@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact
 import { problemIn } from "../transport/api";
 import type { Event, Problem } from "../transport/types";
 import type { Rows } from "./rows";
-import type { Store } from "./store";
+import type { Status, Store } from "./store";
 
 function useFollowed(follow: (again: () => void) => () => void, on: unknown[]): void {
   const [, again] = useReducer((count: number) => count + 1, 0);
@@ -34,8 +34,13 @@ export function useAll<T>(rows: Rows<T>): readonly T[] {
   return rows.all();
 }
 
+export interface Reporting<S> {
+  readonly status: S;
+  onStatus(listener: () => void): () => void;
+}
+
 // Draws the component again whenever what the store says of itself changes.
-export function useStatus(store: Store): Store["status"] {
+export function useStatus<S = Status>(store: Reporting<S>): S {
   useFollowed(again => store.onStatus(again), [store]);
   return store.status;
 }

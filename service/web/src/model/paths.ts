@@ -37,3 +37,14 @@ function decoded(part: string): string {
 export function hashOf(...parts: (string | number)[]): string {
   return `#/${parts.map(part => encodeURIComponent(part)).join("/")}`;
 }
+
+// Pages of a host are the same in a fleet, below #/hosts/NAME. Takes where one is, for that.
+export function hashBelow(here: string, ...parts: (string | number)[]): string {
+  const below = /^#\/hosts\/[^/?]+/.exec(here)?.[0] ?? "#";
+  return below + hashOf(...parts).slice(1);
+}
+
+// The host's own API as a fleet passes it on.
+export function pathOfHost(host: string, path: string): string {
+  return `/v1/hosts/${encodeURIComponent(host)}${path.replace(/^\/v1(?=[/?]|$)/, "")}`;
+}

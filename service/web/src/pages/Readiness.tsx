@@ -4,7 +4,6 @@
 import { useMemo, useState } from "preact/hooks";
 import { useAnswer } from "../live/hooks";
 import type { Route } from "../model/paths";
-import { hashOf } from "../model/paths";
 import {
   chosenGroups, countResults, groupsOf, lookOf, queryOfLook, RESULTS,
 } from "../model/readiness";
@@ -14,6 +13,7 @@ import { ProblemBox } from "../parts/ProblemBox";
 import { Ago, When } from "../parts/When";
 import { text } from "../text/en";
 import type { Finding } from "../transport/types";
+import { hashHere } from "./links";
 import { DaemonState } from "./readiness/DaemonState";
 import { FindingBox } from "./readiness/FindingBox";
 
@@ -53,7 +53,7 @@ function Findings({ findings, route }: { findings: readonly Finding[]; route: Ro
     const next = { ...look, ...part };
     setLook(next);
     const query = new URLSearchParams(queryOfLook(next)).toString();
-    history.replaceState(history.state, "", `${hashOf("readiness")}${query && `?${query}`}`);
+    history.replaceState(history.state, "", `${hashHere("readiness")}${query && `?${query}`}`);
   };
   const shownFindings = shown.reduce((all, one) => all + Math.max(1, one.subjects.length), 0);
   return (

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one list of pages. The first part of the hash chooses the page, which gets the whole route.
+// The one list of a host's pages. The first part of the hash chooses the page, which gets the whole
+// route; in a fleet, what follows the host's name.
 import type { FunctionComponent } from "preact";
 import type { Route } from "../model/paths";
 import { text } from "../text/en";
@@ -25,6 +26,6 @@ export const pages: readonly Page[] = [
   { path: "settings", title: text.pages.settings, component: Settings },
 ];
 
-export function pageOf(route: Route): Page | undefined {
-  return pages.find(page => page.path === (route.parts[0] ?? ""));
+export function pageOf(all: readonly Page[], route: Route): Page | undefined {
+  return all.find(page => page.path === (route.parts[0] ?? ""));
 }

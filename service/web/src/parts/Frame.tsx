@@ -1,26 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 // Around every page: where one is, whether what is shown is live, who is signed in.
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useStatus } from "../live/hooks";
+import type { Reporting } from "../live/hooks";
+import type { Liveness } from "../live/stream";
 import { hashOf } from "../model/paths";
 import type { Route } from "../model/paths";
-import { pageOf, pages } from "../pages/pages";
+import { pageOf } from "../pages/pages";
+import type { Page } from "../pages/pages";
 import { text } from "../text/en";
 import { Boundary } from "./Boundary";
-import { useConsole } from "./context";
-import { useRoute } from "./Router";
+import type { Person } from "./context";
 import { chooseTheme, chosenTheme, THEMES } from "./theme";
 import { When } from "./When";
 
-export function Frame() {
-  const route = useRoute();
-  const page = pageOf(route);
+export interface FrameProps {
+  pages: readonly Page[];
+  route: Route;
+  person: Person;
+  live: Reporting<{ liveness: Liveness }>;
+  below?: readonly string[]; // where the pages are
+  way?: ComponentChildren; // back from there
+  notice?: ComponentChildren; // above each page
+}
+
+export function Frame({ pages, route, person, live, below = [], way, notice }: FrameProps) {
+  const page = pageOf(pages, route);
   const title = page?.title ?? text.pages.unknown;
   const main = useRef<HTMLElement>(null);
   const first = useRef(true);
-  const place = route.parts.join("/");
+  const place = [...below, ...route.parts].join("/");
   useEffect(() => {
-    document.title = [...route.parts.slice(1), title, text.product].join(" · ");
+    document.title = [...route.parts.slice(1), title, ...below.slice(1), text.product].join(" · ");
     // A person who follows a link by keyboard or ear goes on in the page that it leads to.
     if (!first.current) main.current?.focus();
     first.current = false;
@@ -33,17 +45,19 @@ export function Frame() {
           main.current?.focus();
         }}>{text.frame.skip}</a>
         <span class="product">{text.product}</span>
+        {way}
         <nav aria-label={text.frame.navigation}>
           {pages.map(one => (
-            <a key={one.path} href={hashOf(...(one.path === "" ? [] : [one.path]))}
+            <a key={one.path} href={hashOf(...below, ...(one.path === "" ? [] : [one.path]))}
                aria-current={one === page ? "page" : undefined}>{one.title}</a>
           ))}
         </nav>
-        <LiveMark />
+        <LiveMark live={live} />
         <ThemeChoice />
-        <Who />
+        <Who person={person} />
       </header>
       <main ref={main} tabIndex={-1}>
+        {notice}
         <Boundary key={route.parts[0]}>
           {page === undefined ? <Unknown route={route} /> : <page.component route={route} />}
         </Boundary>
@@ -61,8 +75,8 @@ function Unknown({ route }: { route: Route }) {
   );
 }
 
-function LiveMark() {
-  const { liveness } = useStatus(useConsole().store);
+function LiveMark({ live }: { live: Reporting<{ liveness: Liveness }> }) {
+  const { liveness } = useStatus(live);
   if (liveness.live) return <span class="live" role="status">{text.frame.live}</span>;
   const since = new Date(liveness.since).toISOString();
   return <span class="not-live" role="status">{text.frame.notLive} <When at={since} /></span>;
@@ -81,8 +95,7 @@ function ThemeChoice() {
   );
 }
 
-function Who() {
-  const { session, acting, signOut } = useConsole();
+function Who({ person: { session, acting, signOut } }: { person: Person }) {
   if (acting?.elevated) return (
     <>
       <span class="who">{text.cockpit.elevated(acting.name)}</span>

@@ -9,7 +9,7 @@ import type { Cockpit, CockpitUser } from "../transport/cockpit";
 import { itself } from "../transport/session";
 import type { Problem } from "../transport/types";
 import type { Acting } from "./context";
-import { SignedIn } from "./SignedIn";
+import { OfHost } from "./SignedIn";
 
 const ROOT = 0;
 const nothing = (): void => undefined;
@@ -30,9 +30,9 @@ export function InCockpit({ cockpit }: { cockpit: Cockpit }) {
     giveUp: () => setElevated(false),
   };
   // With other rights each page begins again, as after a reload: from its address and drafts.
-  return <SignedIn key={String(elevated)} transport={transport}
-                   session={{ ...itself, who: `uid:${user.id}` }}
-                   acting={user.id === ROOT ? null : acting} onOver={nothing} signOut={nothing} />;
+  const session = { ...itself, who: `uid:${user.id}` };
+  const person = { session, acting: user.id === ROOT ? null : acting, signOut: nothing };
+  return <OfHost key={String(elevated)} transport={transport} person={person} onOver={nothing} />;
 }
 
 // Asks for what anybody may read; says why there is no answer.

@@ -15,12 +15,17 @@ export interface Acting {
   giveUp(): void;
 }
 
-export interface Console {
-  api: Api;
-  store: Store;
+// Who is signed in, and what they may do about it.
+export interface Person {
   session: Session;
   acting: Acting | null; // null: there is nothing to elevate
   signOut(): void;
+}
+
+export interface Console extends Person {
+  api: Api;
+  store: Store;
+  host: string | null; // its name in the fleet that is shown; null: the page is the host's own
 }
 
 export const ConsoleContext = createContext<Console | null>(null);

@@ -9,7 +9,8 @@ import { When } from "../../parts/When";
 import { text } from "../../text/en";
 import type { Event } from "../../transport/types";
 import { hrefOfOperation } from "../links";
-import { Detail, EventLine } from "./EventLine";
+import { Detail } from "./Detail";
+import { EventLine } from "./EventLine";
 import { OperationSubject } from "./OperationSubject";
 
 const words = text.events;

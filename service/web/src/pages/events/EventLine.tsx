@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An event in a line: what happened, to what, and in the host's words why.
 import { useRow } from "../../live/hooks";
-import { piecesOf, severityOf } from "../../model/events";
+import { severityOf } from "../../model/events";
 import { vfKey } from "../../model/cells";
 import { useConsole } from "../../parts/context";
 import { VerdictMark } from "../../parts/VerdictMark";
@@ -11,6 +11,7 @@ import type { Event } from "../../transport/types";
 import {
   hrefOfAttachmentRuns, hrefOfCertificate, hrefOfOperation, hrefOfVf, hrefOfVm,
 } from "../links";
+import { Detail } from "./Detail";
 
 const words = text.events;
 
@@ -59,16 +60,6 @@ function Subjects({ event }: { event: Event }) {
         <a href={hrefOfAttachmentRuns(attachment)}>{words.attachment(attachment)}</a>
       )}
       {others.map(one => <span key={one}>{words.others[one]} {event[one]}</span>)}
-    </span>
-  );
-}
-
-// Files are set apart, with the line that a person opens them at.
-export function Detail({ detail }: { detail: string }) {
-  return (
-    <span class="detail">
-      {piecesOf(detail).map(({ text: piece, place }, at) =>
-        place ? <code key={at}>{piece}</code> : piece)}
     </span>
   );
 }

@@ -5,7 +5,6 @@ import { useAnswer, useRow } from "../../live/hooks";
 import { canBeCancelled, spansOf } from "../../model/spans";
 import type { SpanBar, Spans } from "../../model/spans";
 import { tookMs } from "../../model/timeline";
-import { hashOf } from "../../model/paths";
 import { Awaited } from "../../parts/Awaited";
 import { Confirm } from "../../parts/Confirm";
 import { useConsole } from "../../parts/context";
@@ -18,7 +17,7 @@ import { When } from "../../parts/When";
 import { text } from "../../text/en";
 import { problemIn } from "../../transport/api";
 import type { Operation, Problem } from "../../transport/types";
-import { hrefOfCertificate, hrefOfVm } from "../links";
+import { hashHere, hrefOfCertificate, hrefOfVm } from "../links";
 import { OperationSubject } from "./OperationSubject";
 
 const words = text.events.operation;
@@ -43,7 +42,7 @@ export function OperationPage({ id }: { id: string }) {
           <h2>{words.spans}</h2>
           <SpanView operation={operation} />
           <p>
-            <a href={`${hashOf("events")}?words=${encodeURIComponent(operation.id)}`}>
+            <a href={`${hashHere("events")}?words=${encodeURIComponent(operation.id)}`}>
               {words.toTimeline}
             </a>
           </p>

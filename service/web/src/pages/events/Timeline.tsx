@@ -6,7 +6,6 @@ import type { EventLog } from "../../live/events";
 import { useAll, useStatus } from "../../live/hooks";
 import { SEVERITIES, TOPICS } from "../../model/events";
 import { EVENTS_MAX } from "../../model/log";
-import { hashOf } from "../../model/paths";
 import type { Route } from "../../model/paths";
 import { filterOf, filterQueryOf, joined, matching } from "../../model/timeline";
 import type { Entry, Filter, Joined } from "../../model/timeline";
@@ -17,6 +16,7 @@ import { Choice, Field } from "../../parts/fields";
 import { ProblemBox } from "../../parts/ProblemBox";
 import { text } from "../../text/en";
 import type { Operation } from "../../transport/types";
+import { hashHere } from "../links";
 import { drawnOf, EntryRow } from "./EntryRow";
 import type { Drawn } from "./EntryRow";
 
@@ -58,7 +58,7 @@ export function Timeline({ route }: { route: Route }) {
     setFilter(next);
     setMost(SHOWN);
     const query = new URLSearchParams(filterQueryOf(next)).toString();
-    const here = hashOf("events");
+    const here = hashHere("events");
     history.replaceState(history.state, "", query === "" ? here : `${here}?${query}`);
   };
   const older = (): void => {

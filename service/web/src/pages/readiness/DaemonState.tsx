@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether vfmgrd itself is ready, and what is in its way.
 import { useAll, useAnswer, useStatus } from "../../live/hooks";
-import { hashOf } from "../../model/paths";
 import { hindranceOf } from "../../model/readiness";
 import { Awaited } from "../../parts/Awaited";
 import { useConsole } from "../../parts/context";
 import { text } from "../../text/en";
 import type { Event } from "../../transport/types";
+import { hashHere } from "../links";
 
 const words = text.readiness.daemon;
 const CHANGED_BY: ReadonlySet<Event["kind"]> = new Set([
@@ -32,7 +32,7 @@ export function DaemonState() {
       )}
       {answer?.drift === 0 && <p>{words.noDrift}</p>}
       {answer != null && answer.drift !== null && answer.drift > 0 && (
-        <p class="finding warning"><a href={hashOf()}>{words.drift(answer.drift)}</a></p>
+        <p class="finding warning"><a href={hashHere()}>{words.drift(answer.drift)}</a></p>
       )}
     </section>
   );

@@ -3,7 +3,6 @@
 // filters what was read.
 import { useState } from "preact/hooks";
 import { useAnswer } from "../../live/hooks";
-import { hashOf } from "../../model/paths";
 import type { Route } from "../../model/paths";
 import { useConsole } from "../../parts/context";
 import { Field } from "../../parts/fields";
@@ -14,6 +13,7 @@ import { When } from "../../parts/When";
 import { text } from "../../text/en";
 import { problemIn } from "../../transport/api";
 import type { AuditEntry, Problem } from "../../transport/types";
+import { hashHere } from "../links";
 
 const words = text.settings.audit;
 const PAGE = 100;
@@ -42,7 +42,7 @@ function queryOf({ who, outcome }: Filter): Record<string, string> {
 
 function hashOfFilter(filter: Filter): string {
   const query = new URLSearchParams(queryOf(filter)).toString();
-  return `${hashOf("settings", "audit")}${query && `?${query}`}`;
+  return `${hashHere("settings", "audit")}${query && `?${query}`}`;
 }
 
 export function Audit({ route }: { route: Route }) {

@@ -106,8 +106,10 @@ function nameToType({ changes = [], plan }: DryRun, otherwise: string): string |
 }
 
 // What the person wrote and did not apply. After a reload it is offered, if it is another text.
-function useDraft(name: string, host: Revision<unknown>) {
-  const { session } = useConsole();
+function useDraft(ofHost: string, host: Revision<unknown>) {
+  const { session, host: inFleet } = useConsole();
+  // What was written for one host of a fleet is not offered for another.
+  const name = inFleet === null ? ofHost : `${inFleet} ${ofHost}`;
   const [draft, setDraft] = useState<Draft | null>(null);
   const [offered, setOffered] = useState(() => {
     const kept = keptDraft(name, session.who);

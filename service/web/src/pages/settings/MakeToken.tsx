@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useState } from "preact/hooks";
 import { useAnswer } from "../../live/hooks";
-import { hashOf } from "../../model/paths";
 import { emptyTokenForm, ENDS, ROLES, tokenRequestOf } from "../../model/tokens";
 import type { TokenForm } from "../../model/tokens";
 import { Change } from "../../parts/Change";
@@ -10,6 +9,7 @@ import { Choice, Field } from "../../parts/fields";
 import { useKept } from "../../parts/kept";
 import { text } from "../../text/en";
 import type { NewToken } from "../../transport/types";
+import { hashHere } from "../links";
 import { Secret } from "./Secret";
 
 const words = text.settings.tokens;
@@ -35,7 +35,7 @@ export function MakeToken() {
       )}
       {made !== null && <Secret token={made} onHide={() => setMade(null)} />}
       <p>
-        <a href={hashOf("settings", "tokens")}>
+        <a href={hashHere("settings", "tokens")}>
           {made === null ? text.settings.objects.leave : text.settings.objects.close}
         </a>
       </p>

@@ -3,7 +3,6 @@
 // made under the address that it will have.
 import { useEffect, useState } from "preact/hooks";
 import { useAnswer } from "../../live/hooks";
-import { hashOf } from "../../model/paths";
 import type { Route } from "../../model/paths";
 import { Awaited } from "../../parts/Awaited";
 import { Change } from "../../parts/Change";
@@ -14,6 +13,7 @@ import type { ShownColumn } from "../../parts/Table";
 import { text } from "../../text/en";
 import type { Api, Revision } from "../../transport/api";
 import type { Event } from "../../transport/types";
+import { hashHere } from "../links";
 import { DocumentEditor } from "./DocumentEditor";
 import { revisionOrNone } from "./edited";
 
@@ -56,7 +56,7 @@ function List<T extends { name?: string }>({ kind }: { kind: Kind<T> }) {
         <>
           <Table caption={kind.words.table.caption} items={answer} columns={kind.columns}
                  keyOf={one => one.name ?? ""} order={{ column: "name", descending: false }}
-                 href={one => hashOf("settings", kind.section, one.name ?? "")} />
+                 href={one => hashHere("settings", kind.section, one.name ?? "")} />
           <Make section={kind.section} />
         </>
       )}
@@ -69,7 +69,7 @@ function Make({ section }: { section: string }) {
   return (
     <form class="fields make" onSubmit={event => {
       event.preventDefault();
-      if (name.trim() !== "") location.hash = hashOf("settings", section, name.trim());
+      if (name.trim() !== "") location.hash = hashHere("settings", section, name.trim());
     }}>
       <h3>{words.make}</h3>
       <Field label={text.settings.name} value={name} onInput={setName} />
@@ -84,11 +84,11 @@ function One<T>({ kind, name, act }: { kind: Kind<T>; name: string; act: string 
   const { answer, problem, again } = useAnswer(store, () => revisionOrNone(api, target), [],
     event => kind.concerns(event) === name);
   const what = kind.words.one(name);
-  const here = hashOf("settings", kind.section, name);
+  const here = hashHere("settings", kind.section, name);
   const isNew = answer?.body === null;
   return (
     <>
-      <p><a href={hashOf("settings", kind.section)}>{text.settings.back(kind.words.title)}</a></p>
+      <p><a href={hashHere("settings", kind.section)}>{text.settings.back(kind.words.title)}</a></p>
       <h2>{name}</h2>
       <Awaited answer={answer} problem={problem} again={again}
                reading={text.settings.reading} />
@@ -135,7 +135,7 @@ function Remove<T>({ kind, name, host, again }: {
                 }} />
       )}
       <p>
-        <a href={isDone || seen.body === null ? hashOf(...here) : hashOf(...here, name)}>
+        <a href={isDone || seen.body === null ? hashHere(...here) : hashHere(...here, name)}>
           {isDone ? words.close : words.leave}
         </a>
       </p>

@@ -3,7 +3,6 @@
 import { useState } from "preact/hooks";
 import { useAll, useAnswer, useRow, useStatus } from "../../live/hooks";
 import { memberOf, withMember } from "../../model/documents";
-import { hashOf } from "../../model/paths";
 import type { Route } from "../../model/paths";
 import { changesPfSpec } from "../../model/settings";
 import { Awaited } from "../../parts/Awaited";
@@ -15,6 +14,7 @@ import { Table } from "../../parts/Table";
 import type { ShownColumn } from "../../parts/Table";
 import { text } from "../../text/en";
 import type { PfRow } from "../../transport/types";
+import { hashHere } from "../links";
 import { DocumentEditor } from "./DocumentEditor";
 import { NONE } from "./edited";
 
@@ -51,7 +51,7 @@ export function Pfs({ route }: { route: Route }) {
       {!loaded.has("pfs") ? <p role="status">{text.settings.reading}</p> : (
         <Table caption={words.table.caption} items={pfs} columns={columns}
                keyOf={({ info }) => info.pci} order={{ column: "pf", descending: false }}
-               href={({ info }) => hashOf("settings", "pfs", info.pci)} />
+               href={({ info }) => hashHere("settings", "pfs", info.pci)} />
       )}
     </>
   );
@@ -63,10 +63,10 @@ function OnePf({ pci, act }: { pci: string; act: string | null }) {
   const { answer, problem, again } = useAnswer(store,
     () => api.getRevision("/v1/pfs/{pci}/spec", { pci }), [], event => changesPfSpec(event, pci));
   const name = pf?.info.ifname || pci;
-  const here = hashOf("settings", "pfs", pci);
+  const here = hashHere("settings", "pfs", pci);
   return (
     <>
-      <p><a href={hashOf("settings", "pfs")}>{text.settings.back(words.title)}</a></p>
+      <p><a href={hashHere("settings", "pfs")}>{text.settings.back(words.title)}</a></p>
       <h2>{name} <span class="quiet">{pci}</span></h2>
       {pf !== undefined && <Facts pf={pf} />}
       <Awaited answer={answer} problem={problem} again={again}
@@ -137,7 +137,7 @@ function Forget({ pci, name, etag }: { pci: string; name: string; etag: string }
               act={words.forgetAct(name)} confirm={name} noSteps={words.forgetNone}
               onEnd={() => setDone(true)} />
       <p>
-        <a href={hashOf("settings", "pfs", pci)}>
+        <a href={hashHere("settings", "pfs", pci)}>
           {isDone ? text.settings.objects.close : text.settings.objects.leave}
         </a>
       </p>

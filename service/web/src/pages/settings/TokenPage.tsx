@@ -2,7 +2,6 @@
 // One token: what it may do, another secret for it, and its end.
 import { useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
-import { hashOf } from "../../model/paths";
 import { GRACES, isOwn } from "../../model/tokens";
 import { Change } from "../../parts/Change";
 import { useConsole } from "../../parts/context";
@@ -10,6 +9,7 @@ import { Choice } from "../../parts/fields";
 import { When } from "../../parts/When";
 import { text } from "../../text/en";
 import type { NewToken, Token } from "../../transport/types";
+import { hashHere } from "../links";
 import { Secret } from "./Secret";
 
 const words = text.settings.tokens;
@@ -18,7 +18,7 @@ export function TokenPage({ id, token, act }: {
   id: string; token: Token | undefined; act: string | null;
 }) {
   const { session } = useConsole();
-  const here = hashOf("settings", "tokens", id);
+  const here = hashHere("settings", "tokens", id);
   return (
     <>
       {token === undefined ? <p role="status">{words.gone(id)}</p> : <Facts token={token} />}
@@ -90,7 +90,7 @@ function Revoke({ id }: { id: string }) {
 function Leave({ id, isDone }: { id: string; isDone: boolean }) {
   return (
     <p>
-      <a href={hashOf("settings", "tokens", id)}>
+      <a href={hashHere("settings", "tokens", id)}>
         {isDone ? text.settings.objects.close : text.settings.objects.leave}
       </a>
     </p>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bearer tokens: #/settings/tokens, ?act=make; #/settings/tokens/ID, ?act=rotate, ?act=revoke.
 import { useAnswer } from "../../live/hooks";
-import { hashOf } from "../../model/paths";
 import type { Route } from "../../model/paths";
 import { Awaited } from "../../parts/Awaited";
 import { useConsole } from "../../parts/context";
@@ -10,6 +9,7 @@ import type { ShownColumn } from "../../parts/Table";
 import { Ago, When } from "../../parts/When";
 import { text } from "../../text/en";
 import type { Token } from "../../transport/types";
+import { hashHere } from "../links";
 import { MakeToken } from "./MakeToken";
 import { TokenPage } from "./TokenPage";
 
@@ -36,7 +36,7 @@ export function Tokens({ route }: { route: Route }) {
     event => event.token !== null);
   const id = route.parts[2];
   const act = route.query.get("act");
-  const here = hashOf("settings", "tokens");
+  const here = hashHere("settings", "tokens");
   return (
     <>
       {id !== undefined && <p><a href={here}>{text.settings.back(words.title)}</a></p>}
@@ -52,7 +52,7 @@ export function Tokens({ route }: { route: Route }) {
           {act === "make" ? <MakeToken />
             : <p><a class="button" href={`${here}?act=make`}>{words.make}</a></p>}
           <Table caption={words.table.caption} items={answer} columns={columns}
-                 keyOf={one => one.id} href={one => hashOf("settings", "tokens", one.id)}
+                 keyOf={one => one.id} href={one => hashHere("settings", "tokens", one.id)}
                  order={{ column: "created_at", descending: true }} />
         </>
       )}

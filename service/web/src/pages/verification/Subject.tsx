@@ -3,7 +3,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useAll, useAnswer, useRow, useStatus } from "../../live/hooks";
 import { vfKey } from "../../model/cells";
-import { hashOf } from "../../model/paths";
 import type { Route } from "../../model/paths";
 import { useConsole } from "../../parts/context";
 import { OperationProgress } from "../../parts/OperationProgress";
@@ -11,7 +10,7 @@ import { ProblemBox } from "../../parts/ProblemBox";
 import { text } from "../../text/en";
 import { problemIn } from "../../transport/api";
 import type { Attachment, Event, Operation, Verification, VfId } from "../../transport/types";
-import { hrefOfCertificate, hrefOfVf, hrefOfVm } from "../links";
+import { hashHere, hrefOfCertificate, hrefOfVf, hrefOfVm } from "../links";
 import { Changes } from "./Changes";
 import type { History } from "./Changes";
 import { Runs } from "./Runs";
@@ -37,7 +36,7 @@ export function Subject({ about, route }: { about: About; route: Route }) {
     : vf !== null && event.pf === vf.pf && event.vf === vf.index;
   const runs = useAnswer(store, () => runsOf(api, about), [], isAbout);
   const history = useHistory(vf, id);
-  const here = hashOf(...route.parts);
+  const here = hashHere(...route.parts);
   const notKept = id !== null && vf !== null && runs.problem?.code === "not_found";
   return (
     <>

@@ -3,7 +3,6 @@
 // page's address, so a reload loses nothing and back leaves it.
 import { useEffect, useState } from "preact/hooks";
 import { useAll, useRow } from "../../live/hooks";
-import { hashOf } from "../../model/paths";
 import type { Route } from "../../model/paths";
 import type { VmRow } from "../../model/vms";
 import { Change } from "../../parts/Change";
@@ -11,7 +10,7 @@ import { useConsole } from "../../parts/context";
 import { OperationProgress } from "../../parts/OperationProgress";
 import { text } from "../../text/en";
 import type { Operation } from "../../transport/types";
-import { hrefOfCertificate, hrefOfVm } from "../links";
+import { hashHere, hrefOfCertificate, hrefOfVm } from "../links";
 import { Attach } from "./Attach";
 import { Held } from "./Held";
 
@@ -112,7 +111,7 @@ function Detach({ name, ids, onBegun }: {
           </a>
         </p>
       )}
-      <p><a href={hashOf("vms", name)}>{ended === null ? text.vms.leave : text.vms.close}</a></p>
+      <p><a href={hashHere("vms", name)}>{ended === null ? text.vms.leave : text.vms.close}</a></p>
     </section>
   );
 }
