@@ -57,14 +57,21 @@ export interface Api {
   eventsBetween(after: number, last: number): Promise<EventPage>;
 }
 
-export function apiOver(transport: Transport, onUnauthorized: () => void): Api {
-  const call = async (method: string, path: string, body?: unknown,
-                      headers?: Record<string, string>): Promise<Answer> => {
+export type Call = (method: string, path: string, body?: unknown,
+                    headers?: Record<string, string>) => Promise<Answer>;
+
+// Rejects with a Refused, whatever the reason.
+export function callsOver(transport: Transport, onUnauthorized: () => void): Call {
+  return async (method, path, body, headers) => {
     const answer = await transport.request(method, path, body, headers).catch(unreachable);
     if (answer.status === 401) onUnauthorized();
     if (answer.status >= 400) throw new Refused(problemOf(answer));
     return answer;
   };
+}
+
+export function apiOver(transport: Transport, onUnauthorized: () => void): Api {
+  const call = callsOver(transport, onUnauthorized);
   const written = <P extends PathOf<M>, M extends Method>(write: Write<P, M>, query: Query) => {
     const headers: Record<string, string> = {};
     if (write.ifMatch !== undefined) headers["If-Match"] = write.ifMatch;
@@ -119,7 +126,7 @@ function isReadiness(body: unknown): body is Readiness {
   return typeof body === "object" && body !== null && "not_ready" in body;
 }
 
-function randomKey(): string {
+export function randomKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, byte => byte.toString(16).padStart(2, "0")).join("");
 }
