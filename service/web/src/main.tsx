@@ -5,7 +5,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Person } from "./parts/context";
 import { forgetDrafts } from "./parts/drafts";
 import { InCockpit } from "./parts/InCockpit";
-import { OfHost } from "./parts/SignedIn";
+import { SignedIn } from "./parts/SignedIn";
 import { SignIn } from "./parts/SignIn";
 import { chosenTheme, showTheme } from "./parts/theme";
 import { text } from "./text/en";
@@ -60,7 +60,7 @@ function OverFetch({ session, onOver, onSignedOut }: {
     transport.request("DELETE", "/v1/sessions/current").then(end, end);
   };
   const person: Person = { session, acting: null, signOut };
-  return <OfHost transport={transport} person={person} onOver={onOver} />;
+  return <SignedIn transport={transport} person={person} onOver={onOver} />;
 }
 
 showTheme(chosenTheme());

@@ -2,7 +2,7 @@
 // A table that sorts, filters and copies. Its rows are reached with Tab once, then with the arrow
 // keys; Enter follows the row's link.
 import type { ComponentChildren } from "preact";
-import { useId, useRef } from "preact/hooks";
+import { useId, useMemo, useRef, useState } from "preact/hooks";
 import { filtered, sorted } from "../model/table";
 import type { Column, Order } from "../model/table";
 import { text } from "../text/en";
@@ -20,16 +20,24 @@ export interface TableProps<T> {
   keyOf: (item: T) => string;
   href?: (item: T) => string | null; // where a row leads
   order?: Order; // at first
+  step?: number; // how many rows of a long list are drawn until more are asked for
 }
 
-export function Table<T>({ caption, items, columns, keyOf, href, order: first }: TableProps<T>) {
+export function Table<T>(props: TableProps<T>) {
+  const { caption, items, columns, keyOf, href, order: first, step = Infinity } = props;
   const [order, setOrder] = useKept<Order | null>(`${caption}: order`, first ?? null);
   const [words, setWords] = useKept(`${caption}: words`, "");
-  const rows = sorted(filtered(items, columns, words), columns, order);
+  const [most, setMost] = useState(step);
+  const all = useMemo(() => sorted(filtered(items, columns, words), columns, order),
+    [items, columns, words, order]);
+  const rows = all.slice(0, most);
   const body = useRef<HTMLTableSectionElement>(null);
   return (
     <div class="table">
-      <Tools rows={rows} all={items.length} columns={columns} words={words} onWords={setWords} />
+      <Tools rows={all} all={items.length} columns={columns} words={words} onWords={given => {
+        setWords(given);
+        setMost(step);
+      }} />
       <div class="scrolls">
         <table>
           <caption>{caption}</caption>
@@ -57,6 +65,11 @@ export function Table<T>({ caption, items, columns, keyOf, href, order: first }:
           </tbody>
         </table>
       </div>
+      {all.length > most && (
+        <p><button type="button" onClick={() => setMost(most + step)}>
+          {text.table.more(Math.min(step, all.length - most))}
+        </button></p>
+      )}
       {rows.length === 0 && (
         <p class="quiet">{words === "" ? text.table.empty : text.table.none}</p>
       )}

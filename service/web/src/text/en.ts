@@ -9,6 +9,7 @@ import type {
 } from "../transport/types";
 import { cockpit } from "./cockpit";
 import { events } from "./events";
+import { fleet } from "./fleet";
 import { bandwidth, number, plural } from "./numbers";
 import { readiness } from "./readiness";
 import { settings } from "./settings";
@@ -39,6 +40,7 @@ export const text = {
     live: "live",
     notLive: "not live since",
     reading: "Reading the host …",
+    asking: "Asking what serves this page …",
     theme: { label: "Colours", auto: "as the system", light: "light", dark: "dark" },
   },
   signIn: {
@@ -95,6 +97,7 @@ export const text = {
     notCopied: "The browser did not allow copying.",
     empty: "There are none.",
     none: "No row matches the filter.",
+    more: (rows: number) => `Show ${plural(rows, "more row")}`,
   },
   cell: {
     state: (state: CellState): string => ({
@@ -208,6 +211,7 @@ export const text = {
   events,
   readiness,
   settings,
+  fleet,
   copy: { act: "Copy", done: "Copied.", failed: "The browser did not allow copying." },
   unit: {
     bandwidth,
