@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// axe on every page, in states that a person meets, light, dark, and on a narrow screen. It runs
-// scripts of its own in the page, so these pages bypass the content policy; all others keep to it.
+// axe on every page, in states that a person meets, light, dark, and on a narrow screen.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { test } from "node:test";
-import type axe from "axe-core";
 import type { Page } from "playwright-core";
-import { signIn, VIEW } from "./chromium";
+import { look, nothingYet, seenByKeyboard } from "./axe";
+import { signIn } from "./chromium";
 import { inEveryState, PFS } from "./scenes";
 import { staged } from "./stage";
 import type { Stage } from "./stage";
 
-const script = readFileSync(createRequire(__filename).resolve("axe-core/axe.min.js"), "utf8");
 const VM1 = "#/vms/vm1";
 
 let attachment: string;
@@ -25,18 +21,6 @@ const stage: Stage = staged(inEveryState, async () => {
   operation = ((await daemon.ask("GET", "/v1/operations")).body!["items"] as { id: string }[])[0]!
     .id;
 });
-
-// Colours are all that differs between light and dark.
-async function findings(page: Page, rules?: readonly string[]): Promise<string[]> {
-  await page.evaluate(script);
-  const found = await page.evaluate(async only =>
-    (window as unknown as { axe: typeof axe }).axe.run({
-      resultTypes: ["violations"],
-      ...only === undefined ? {} : { runOnly: { type: "rule", values: [...only] } },
-    }), rules);
-  return found.violations.filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(({ id, nodes }) => `${id}: ${nodes.map(node => node.html).slice(0, 3).join(" ")}`);
-}
 
 // A place, and what is there once it is drawn whole.
 type State = readonly [string, string, (page: Page) => Promise<unknown>];
@@ -92,38 +76,19 @@ const states = (): readonly State[] => [
   ["no such page", "#/nowhere", text("The console has no page")],
 ];
 
-async function wider(page: Page): Promise<string[]> {
-  const pixels = await page.evaluate(() =>
-    document.documentElement.scrollWidth - document.documentElement.clientWidth);
-  return pixels > 0 ? [`the page is ${pixels} px wider than the screen`] : [];
-}
-
 // What one visit to each state finds, by appearance.
-const found = { light: [] as string[], dark: [] as string[], narrow: [] as string[] };
-
-async function look(page: Page, name: string): Promise<void> {
-  const note = (into: string[], some: string[]): void => {
-    into.push(...some.map(one => `${name}: ${one}`));
-  };
-  note(found.light, await findings(page));
-  await page.emulateMedia({ colorScheme: "dark" });
-  note(found.dark, await findings(page, ["color-contrast"]));
-  await page.emulateMedia({ colorScheme: "light" });
-  await page.setViewportSize({ width: 320, height: 700 });
-  note(found.narrow, await wider(page));
-  await page.setViewportSize(VIEW);
-}
+const found = nothingYet();
 
 test("accessibility: no serious finding on any page", async () => {
   const person = await stage.person({ bypassCSP: true });
   const page = await person.open();
   await page.getByLabel("Token").waitFor();
-  await look(page, "sign-in");
+  await look(page, "sign-in", found);
   await signIn(page, stage.daemon.token);
   for (const [name, place, isThere] of states()) {
     await page.goto(`/${place}`);
     await isThere(page).catch((error: Error) => found.light.push(`${name}: ${error.message}`));
-    await look(page, name);
+    await look(page, name, found);
   }
   assert.deepEqual(found.light, []);
   await person.leave();
@@ -144,21 +109,8 @@ test("accessibility: the keyboard goes through every page, and the focus is seen
   for (const [, place, isThere] of states().filter(([name]) => visits.includes(name))) {
     await page.goto(`/${place}`);
     await isThere(page);
-    await page.locator("main").focus();
-    const seen = new Set<string>();
-    for (let turn = 0; turn < 12; ++turn) {
-      await page.keyboard.press("Tab");
-      const at = await page.evaluate(() => {
-        const { activeElement: here } = document;
-        if (here === null || here === document.body) return null;
-        const { outlineStyle, boxShadow } = getComputedStyle(here);
-        return { html: here.outerHTML, shown: outlineStyle !== "none" || boxShadow !== "none" };
-      });
-      if (at === null) break;
-      assert.ok(at.shown, `${place}: nothing shows the focus on ${at.html.slice(0, 200)}`);
-      seen.add(at.html);
-    }
-    assert.ok(seen.size >= 3, `${place}: Tab reaches ${seen.size} elements`);
+    const seen = await seenByKeyboard(page, place);
+    assert.ok(seen >= 3, `${place}: Tab reaches ${seen} elements`);
   }
   await person.leave();
 });

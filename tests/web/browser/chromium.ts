@@ -4,7 +4,6 @@
 import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
-import type { Daemon } from "./daemon";
 
 export const VIEW = { width: 1280, height: 900 };
 const PROGRAM = "/usr/bin/chromium";
@@ -18,13 +17,19 @@ export async function launched(): Promise<Browser> {
   });
 }
 
+// What serves the console, and an admin's token for it.
+export interface Served {
+  readonly url: string;
+  readonly token: string;
+}
+
 // A person's browser: pages of one context share their storage.
 export class Person {
   readonly trouble: string[] = [];
 
-  private constructor(readonly context: BrowserContext, private readonly daemon: Daemon) {}
+  private constructor(readonly context: BrowserContext, private readonly daemon: Served) {}
 
-  static async with(browser: Browser, daemon: Daemon,
+  static async with(browser: Browser, daemon: Served,
                     options: BrowserContextOptions = {}): Promise<Person> {
     const context = await browser.newContext({
       ignoreHTTPSErrors: true, baseURL: daemon.url, viewport: VIEW,
