@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  conditionsOf, hostFilterOf, matchingHosts, NO_RACK, racksOf, staleOf, sumsOf,
+  conditionsOf, firstOf, hostFilterOf, matchingHosts, NO_RACK, racksOf, staleOf, sumsOf,
 } from "../../../service/web/src/model/fleet";
 import type { HostFilter } from "../../../service/web/src/model/fleet";
 import { isFleet } from "../../../service/web/src/transport/fleet";
@@ -26,6 +26,16 @@ test("racks are in the order of their numbers, and hosts without one come last",
     host("d", { rack: "r10" })]);
   assert.deepEqual(racks.map(({ name, hosts }) => [name, hosts.map(one => one.name)]),
     [["r2", ["c"]], ["r10", ["b", "d"]], [null, ["a"]]]);
+});
+
+test("the first hosts of the racks are drawn first, and none is lost", () => {
+  const racks = racksOf([host("a", { rack: "1" }), host("b", { rack: "1" }),
+    host("c", { rack: "2" }), host("d", { rack: "2" })]);
+  const drawn = (most: number) => firstOf(racks, most)
+    .map(({ name, hosts: those, all }) => [name, those.map(one => one.name).join(""), all]);
+  assert.deepEqual(drawn(1), [["1", "a", 2]]);
+  assert.deepEqual(drawn(3), [["1", "ab", 2], ["2", "c", 2]]);
+  assert.deepEqual(drawn(9), [["1", "ab", 2], ["2", "cd", 2]]);
 });
 
 const hosts = [

@@ -43,6 +43,16 @@ export function racksOf(hosts: readonly FleetHost[]): Rack[] {
       : byName(one.name, other.name));
 }
 
+// The racks with the first hosts alone; `all`: how many there are in each.
+export function firstOf(racks: readonly Rack[], most: number): (Rack & { all: number })[] {
+  let left = most;
+  return racks.map(({ name, hosts }) => {
+    const first = hosts.slice(0, Math.max(0, left));
+    left -= hosts.length;
+    return { name, hosts: first, all: hosts.length };
+  }).filter(rack => rack.hosts.length > 0);
+}
+
 export const NO_RACK = "(none)"; // no rack can have this name
 export interface HostFilter {
   rack: string; // "": whichever

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fleet at a glance: its hosts in their racks, and which of them need somebody.
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { useAll } from "../../live/hooks";
-import { CONDITIONS, matchingHosts, racksOf, sumsOf } from "../../model/fleet";
+import { CONDITIONS, firstOf, matchingHosts, racksOf, sumsOf } from "../../model/fleet";
 import type { Rack } from "../../model/fleet";
 import type { Route } from "../../model/paths";
 import { memo } from "../../parts/memo";
@@ -15,6 +15,7 @@ import { HostTable } from "./HostTable";
 import { StaleNote } from "./StaleNote";
 
 const words = text.fleet;
+const NEW_EACH_FRAME = 100;
 
 export function Hosts({ route }: { route: Route }) {
   const { store } = useFleet();
@@ -56,23 +57,38 @@ export function Hosts({ route }: { route: Route }) {
 }
 
 function Racks({ racks }: { racks: readonly Rack[] }) {
+  const most = useGrowing(racks.reduce((sum, rack) => sum + rack.hosts.length, 0));
   if (racks.length === 0) return null;
   return (
     <section aria-label={words.racks} onKeyDown={moved}>
       <p class="quiet">{words.hint}</p>
-      {racks.map(({ name, hosts }) => (
-        <RackOf key={name ?? ""} name={name} hosts={hosts.map(host => host.name).join("\n")} />
+      {firstOf(racks, most).map(({ name, hosts, all }) => (
+        <RackOf key={name ?? ""} name={name} count={all}
+                hosts={hosts.map(host => host.name).join("\n")} />
       ))}
     </section>
   );
 }
 
+// How many of all are drawn: more with each frame, so that none takes long.
+function useGrowing(all: number): number {
+  const [most, setMost] = useState(NEW_EACH_FRAME);
+  useEffect(() => {
+    if (most > all) setMost(Math.max(all, NEW_EACH_FRAME));
+    if (most >= all) return undefined;
+    const frame = requestAnimationFrame(() => setMost(most + NEW_EACH_FRAME));
+    return () => cancelAnimationFrame(frame);
+  }, [most, all]);
+  return most;
+}
+
 // Its names are all that it is drawn of, as one text: cells follow the rest.
-const RackOf = memo<{ name: string | null; hosts: string }>(({ name, hosts }) => {
+const RackOf = memo<{ name: string | null; count: number; hosts: string }>(props => {
+  const { name, count, hosts } = props;
   const names = hosts.split("\n");
   return (
-    <section class="rack" aria-label={words.rack(name, names.length)}>
-      <h2>{words.rack(name, names.length)}</h2>
+    <section class="rack" aria-label={words.rack(name, count)}>
+      <h2>{words.rack(name, count)}</h2>
       <div class="cells">
         {names.map((host, at) => <HostCell key={host} name={host} first={at === 0} />)}
       </div>
