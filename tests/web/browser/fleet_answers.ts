@@ -78,14 +78,14 @@ const RACK = 20;
 const VFS_PER_PF = 16;
 const RAILS = 4;
 
-// Each with 64 VFs on 4 rails, and an attachment.
-export function manyHosts(count: number): Recorded[] {
+// Each with 64 VFs on 4 rails, some of them attached.
+export function manyHosts(count: number, attached = 1): Recorded[] {
   const [vf] = pfExample.vfs;
   return Array.from({ length: count }, (_, at): Recorded => {
     const name = `host${String(at + 1).padStart(4, "0")}`;
     const rack = `r${String(Math.floor(at / RACK) + 1).padStart(2, "0")}`;
     const observed = { observed_at: AT, version: "0.2.0", pfs: RAILS, vfs: RAILS * VFS_PER_PF,
-      free_vfs: RAILS * VFS_PER_PF - 1, attachments: 1, vms: 1 };
+      free_vfs: RAILS * VFS_PER_PF - attached, attachments: attached, vms: 1 };
     return {
       host: fleetHost(name, { rack, observed, labels: { zone: at % 2 === 0 ? "a" : "b" } }),
       pfs: Array.from({ length: RAILS }, (__, rail) => ({
@@ -93,7 +93,9 @@ export function manyHosts(count: number): Recorded[] {
         vfs: Array.from({ length: VFS_PER_PF }, (___, index) => ({ ...vf, index })),
       })),
       vms: [{ ...vmExample, name: `vm-of-${name}` }],
-      attachments: [held("3f9c2b1d", at % 10 === 0 ? "fail" : "pass", { vm: `vm-of-${name}` })],
+      attachments: Array.from({ length: attached }, (__, index) => held(
+        (0x3f9c2b1d + index).toString(16), at % 10 === 0 ? "fail" : "pass",
+        { vm: `vm-of-${name}` })),
     };
   });
 }

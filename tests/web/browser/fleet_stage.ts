@@ -152,11 +152,11 @@ export class FleetStandIn implements Fleet {
       const daemon = this.real.get(one.host.name);
       const own = daemon === undefined ? one[list]
         : (await daemon.ask("GET", `/v1/${list}`)).body!["items"] as Json[];
-      return own.map(item => ({ host: one.host.name, ...item }));
+      return own.map(item => () => ({ host: one.host.name, ...item }));
     }));
     const stale = hosts.filter(({ host }) => host.unreachable_since !== null).map(({ host }) =>
       ({ host: host.name, since: host.unreachable_since!, why: host.unreachable_why }));
-    return page(items.flat(), url, stale);
+    return page(items.flat(), url, stale, make => make());
   }
 
   private follow(response: http.ServerResponse): void {
@@ -186,10 +186,11 @@ function place({ host, number }: FleetEvent): string {
   return Buffer.from(`${host} ${number}`).toString("base64url");
 }
 
-function page(items: unknown[], url: URL, stale: unknown[]): unknown {
+function page<T>(items: T[], url: URL, stale: unknown[],
+                 made: (item: T) => unknown = item => item): unknown {
   const from = Number(url.searchParams.get("cursor") ?? 0);
   const next = from + PAGE < items.length ? String(from + PAGE) : null;
-  return { items: items.slice(from, from + PAGE), next, stale };
+  return { items: items.slice(from, from + PAGE).map(made), next, stale };
 }
 
 async function bodyOf(request: http.IncomingMessage): Promise<Json> {
