@@ -10,6 +10,7 @@ import { VIEW } from "./chromium";
 
 const script = readFileSync(createRequire(__filename).resolve("axe-core/axe.min.js"), "utf8");
 const TABS = 12;
+const DRAWN_MS = 3_000;
 
 export interface Found {
   light: string[];
@@ -33,9 +34,13 @@ async function findings(page: Page, rules?: readonly string[]): Promise<string[]
     .map(({ id, nodes }) => `${id}: ${nodes.map(node => node.html).slice(0, 3).join(" ")}`);
 }
 
+// The pictures learn of their new width and are drawn again within a few frames.
 async function wider(page: Page): Promise<string[]> {
-  const pixels = await page.evaluate(() =>
-    document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  const beyond = (): number =>
+    document.documentElement.scrollWidth - document.documentElement.clientWidth;
+  await page.waitForFunction(`(${beyond.toString()})() <= 0`, undefined, { timeout: DRAWN_MS })
+    .catch(() => undefined);
+  const pixels = await page.evaluate(beyond);
   return pixels > 0 ? [`the page is ${pixels} px wider than the screen`] : [];
 }
 
