@@ -10,12 +10,12 @@ namespace vfmgr {
 
 // What they set, and the tables, outlive them.
 [[nodiscard]] Setter unix_keys(ConfigTables& tables, UnixSettings& unix_socket);
-// Of [listen.tls].
+// The keys of the table [listen.tls].
 [[nodiscard]] Keys tls_keys(TlsSettings& tls);
-// Of [tls].
+// The keys of the table [tls].
 [[nodiscard]] Keys client_keys(ConfigTables& tables, TlsSettings& tls, RoleSettings& roles);
 [[nodiscard]] Setter role_keys(ConfigTables& tables, RoleSettings& roles);
-// Of [limits].
+// The keys of the table [limits].
 [[nodiscard]] Keys limit_keys(http::Limits& limits, EventStreamLimits& events, RateLimit& changes);
 
 }  // namespace vfmgr

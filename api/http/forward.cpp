@@ -16,8 +16,8 @@ constexpr std::array<std::string_view, 8> passed_on{
     "accept",   "accept-encoding", "content-type",  "idempotency-key",
     "if-match", "if-none-match",   "last-event-id", "x-request-id"};
 
-// Of the connection (RFC 9110, 7.6.1), of the message's framing, and of the session with the server
-// that answered: its client is this program.
+// These headers belong to the connection (RFC 9110, 7.6.1), to the message's framing, or to the
+// session with the server that answered, whose client is this program.
 constexpr std::array<std::string_view, 18> not_passed_back{"connection",
                                                            "keep-alive",
                                                            "proxy-connection",

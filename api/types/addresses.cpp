@@ -288,6 +288,12 @@ std::optional<HostPort> parse_host_port(std::string_view text, std::uint16_t def
     return out;
 }
 
+std::optional<HostPort> parse_https_url(std::string_view url, std::uint16_t default_port) {
+    constexpr std::string_view scheme = "https://";
+    if (!url.starts_with(scheme)) return std::nullopt;
+    return parse_host_port(url.substr(scheme.size()), default_port);
+}
+
 std::string to_string(HostPort const& place) {
     bool const v6 = place.host.find(':') != std::string::npos;
     return v6 ? fmt::format("[{}]:{}", place.host, place.port)

@@ -139,6 +139,9 @@ struct HostPort {
 
 [[nodiscard]] std::optional<HostPort> parse_host_port(std::string_view text,
                                                       std::uint16_t default_port);
+// Reads "https://host:8470": nothing follows the port, not even a slash.
+[[nodiscard]] std::optional<HostPort> parse_https_url(std::string_view url,
+                                                      std::uint16_t default_port);
 // Accepts a name or an address. Refuses text with a special meaning in a URL or a Host header.
 [[nodiscard]] bool valid_host(std::string_view host);
 [[nodiscard]] std::string to_string(HostPort const& place);

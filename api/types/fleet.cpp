@@ -22,10 +22,7 @@ constexpr std::string_view replica_part = "replica";
 constexpr std::uint16_t fleet_port = 8480;
 
 bool is_https(std::string_view url) {
-    constexpr std::string_view scheme = "https://";
-    if (!url.starts_with(scheme) || url.size() > url_bytes_max) return false;
-    auto const place = parse_host_port(url.substr(scheme.size()), fleet_port);
-    return place && valid_host(place->host);
+    return url.size() <= url_bytes_max && parse_https_url(url, fleet_port);
 }
 
 // "token:ab12cd34": what it is, and its name. Such a name can be printed, and is not mistaken for

@@ -21,6 +21,7 @@ constexpr std::size_t label_characters_max = 63;
 constexpr std::size_t partitions_max = 64;
 constexpr std::size_t partition_gpus_max = 128;
 constexpr std::size_t url_characters_max = 300;
+constexpr std::uint16_t host_port = 8470;
 constexpr std::uint32_t join_seconds_min = 60;
 constexpr std::uint32_t join_seconds_max = 7 * 24 * 3600;
 
@@ -198,7 +199,6 @@ void fields(F& f, V& request) {
 }
 
 void check(JsonReader& reader, JoinRequest const& request) {
-    constexpr std::string_view scheme = "https://";
     if (reader.clean("token") && !JoinToken::parse(request.token))
         reader.complain("token", "must be one that vfctl fleet token printed");
     if (reader.clean("name") && !can_be_a_fleet_hosts(request.name))
@@ -206,8 +206,7 @@ void check(JsonReader& reader, JoinRequest const& request) {
     if (reader.clean("public_key") && !is_hex(request.public_key, sha256_digits))
         reader.complain("public_key", "must be a SHA-256 of 64 hexadecimal digits");
     if (reader.clean("url") &&
-        (request.url.size() > url_characters_max || !request.url.starts_with(scheme) ||
-         !parse_host_port(std::string_view(request.url).substr(scheme.size()), 8470)))
+        (request.url.size() > url_characters_max || !parse_https_url(request.url, host_port)))
         reader.complain("url", "must be such as https://host:8470");
 }
 

@@ -114,11 +114,9 @@ Result<HostPort> parse_url(std::string const& url) {
                     "give one such as https://host:8470; without TLS the API is on its unix "
                     "socket only");
     };
-    constexpr std::string_view scheme = "https://";
-    if (!url.starts_with(scheme)) return refuse();
-    std::string_view rest = std::string_view(url).substr(scheme.size());
+    std::string_view rest = url;
     if (rest.ends_with('/')) rest.remove_suffix(1);
-    auto const place = parse_host_port(rest, default_port);
+    auto const place = parse_https_url(rest, default_port);
     if (!place) return refuse();
     return *place;
 }

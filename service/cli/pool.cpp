@@ -215,7 +215,7 @@ void add_listed(Table& table, IdentityList const& list, char const* as) {
         table.rows.push_back({"address", cell(network), cell(address), as});
 }
 
-// Of a host in no fleet every row is a range.
+// Every row is a range if the host is in no fleet.
 Table identity_table(IdentitiesView const& view) {
     auto const& identities = view.identities;
     Table table{{"KIND", "NETWORK", "RANGE", "AS"}, {}};

@@ -5,7 +5,6 @@
 
 #include "api/http/ca_pem.hpp"
 #include "api/os/file.hpp"
-#include "api/os/random.hpp"
 #include "api/types/fleet.hpp"
 #include "api/types/text.hpp"
 #include "service/fleet/contacts.hpp"
@@ -18,7 +17,6 @@
 namespace vfmgr::fleet {
 namespace {
 
-constexpr std::size_t founding_act_bytes = 16;
 constexpr std::chrono::seconds founding_again{2};
 
 // Who this replica is, by the certificate that it shows.
@@ -63,6 +61,8 @@ class Fleet {
           streams_(config.events, {}, front.io_post, clock),
           registry_(*etcd_, clock,
                     [this](std::shared_ptr<State const> const& state) {
+                        // Marks are written all the time, of hosts that are followed already.
+                        if (state->hosts == known_hosts_) return;
                         streams_.change(
                             [state, before = std::exchange(known_hosts_, state->hosts)](
                                 FleetEvents& events) { put_hosts(events, before, state->hosts); });
@@ -70,7 +70,8 @@ class Fleet {
                     }),
           writer_(*etcd_, registry_,
                   {clock, [this](Deadline then) { return stop_.wait_until(then); }}),
-          contacts_({registry_, writer_, clock, self_.fleet, log_quarantine}),
+          contacts_({registry_, writer_, clock, self_.fleet,
+                     [this] { return followers_.reaches(); }, log_quarantine}),
           followers_(
               {pool_, inventory_, clock,
                [this](std::uint32_t host, http::SentEvent const& event) { pass_on(host, event); },
@@ -79,8 +80,7 @@ class Fleet {
                },
                [this](std::string const& host, std::string const& why) {
                    contacts_.contradicts(host, why);
-               },
-               [this] { went_on(); }}),
+               }}),
           presence_(*etcd_, clock, {keys::of(keys::replicas, self_.name), presence_of(self_)}),
           election_(*etcd_, clock,
                     {std::string(keys::leader), record_text(LeaderRecord{self_.name, self_.url})},
@@ -159,10 +159,18 @@ class Fleet {
         });
     }
 
-    void went_on() {
-        std::map<std::string, KnownEvent> events;
-        for (auto const& [name, reach] : *followers_.reaches()) events[name] = reach.last_event;
-        contacts_.went_on(events);
+    // Any replica does; if it fails, the next turn finds the same.
+    void drop_expired() const {
+        auto const now = clock_.now();
+        if (!drop_expired_tokens(*registry_.state(), now)) return;
+        static_cast<void>(
+            writer_
+                .write(
+                    [&](State const& state) -> Result<std::optional<GuardedTransaction>> {
+                        return drop_expired_tokens(state, now);
+                    },
+                    clock_.steady_now() + etcd_patience)
+                .has_value());
     }
 
     // The first replica writes down which fleet it is. One of another fleet, or of a version that
@@ -170,8 +178,12 @@ class Fleet {
     [[nodiscard]] Deadline found() {
         auto const again = clock_.steady_now() + founding_again;
         auto const state = registry_.state();
-        if (state->stale_since || takes_part_) return again;
-        auto const act = random_hex(founding_act_bytes);
+        if (state->stale_since) return again;
+        if (takes_part_) {
+            drop_expired();
+            return again;
+        }
+        auto const act = new_act();
         auto const done = writer_.write(
             [&](State const& now) -> Result<std::optional<GuardedTransaction>> {
                 VFMGR_CHECK(check_fleet(now, self_.fleet, self_.ca));

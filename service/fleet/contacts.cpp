@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/fleet/contacts.hpp"
 
-#include "api/os/random.hpp"
 #include "service/fleet/membership.hpp"
 
 namespace vfmgr::fleet {
 namespace {
 
-constexpr std::size_t contact_act_bytes = 16;
 // After a write that failed, and for marks, which are due by time.
 constexpr std::chrono::seconds look_again{5};
 constexpr std::chrono::seconds contact_write_max{10};
@@ -63,28 +61,20 @@ void Contacts::contradicts(std::string const& host, std::string const& why) {
     wake_.notify_all();
 }
 
-void Contacts::went_on(std::map<std::string, KnownEvent> const& events) {
-    std::lock_guard const lock(mutex_);
-    for (auto const& [host, last] : events)
-        if (auto const found = said_.find(host); found != said_.end()) found->second.last = last;
-}
-
-std::map<std::string, Contacts::Said> Contacts::due() {
+std::map<std::string, Contacts::Due> Contacts::due() {
     auto const state = seams_.registry.state();
+    auto const reaches = seams_.reaches();
     auto const now = seams_.clock.now();
-    std::map<std::string, Said> due;
+    std::map<std::string, Due> due;
     std::lock_guard const lock(mutex_);
-    for (auto it = said_.begin(); it != said_.end();) {
-        auto const& [host, said] = *it;
-        if (!find_record(state->hosts, host)) {
-            it = said_.erase(it);
-            continue;
-        }
+    std::erase_if(said_,
+                  [&](auto const& entry) { return !find_record(state->hosts, entry.first); });
+    for (auto const& [host, said] : said_) {
+        auto const reach = reaches->find(host);
+        auto const last = reach == reaches->end() ? KnownEvent{} : reach->second.last_event;
         auto const* const mark = find_record(state->marks, host);
-        if (!said.judged ||
-            mark_is_due(mark ? &mark->record : nullptr, said.last, said.marked_at, now))
-            due.emplace(host, said);
-        ++it;
+        if (!said.judged || mark_is_due(mark ? &mark->record : nullptr, last, said.marked_at, now))
+            due.emplace(host, Due{said, last});
     }
     return due;
 }
@@ -92,8 +82,9 @@ std::map<std::string, Contacts::Said> Contacts::due() {
 // A host in quarantine stays there until an admin confirms it, whatever it says meanwhile.
 void Contacts::turn() {
     if (seams_.registry.state()->stale_since) return;
-    for (auto const& [host, said] : due()) {
-        auto const done = said.judged ? mark(host, said) : judge(host, said);
+    for (auto const& [host, one] : due()) {
+        auto const& said = one.said;
+        auto const done = said.judged ? mark(host, one) : judge(host, said);
         std::lock_guard const lock(mutex_);
         auto const found = said_.find(host);
         if (!done || found == said_.end()) continue;
@@ -108,7 +99,7 @@ void Contacts::turn() {
 }
 
 Result<void> Contacts::judge(std::string const& host, Said const& said) {
-    auto const act = random_hex(contact_act_bytes);
+    auto const act = new_act();
     std::string reason;
     auto const decide = [&](State const& state) -> Result<std::optional<GuardedTransaction>> {
         reason.clear();
@@ -130,11 +121,11 @@ Result<void> Contacts::judge(std::string const& host, Said const& said) {
     return {};
 }
 
-Result<void> Contacts::mark(std::string const& host, Said const& said) {
-    auto const act = random_hex(contact_act_bytes);
+Result<void> Contacts::mark(std::string const& host, Due const& due) {
+    auto const act = new_act();
     auto const decide = [&](State const& state) -> Result<std::optional<GuardedTransaction>> {
-        if (!said.contact) return std::nullopt;
-        return mark_host(state, host, said.contact->store, said.last, act);
+        if (!due.said.contact) return std::nullopt;
+        return mark_host(state, host, due.said.contact->store, due.last, act);
     };
     auto const done = seams_.writer.write(decide, seams_.clock.steady_now() + contact_write_max);
     if (!done) return fail(done.error());

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "service/fleet/contact.hpp"
+#include "service/fleet/hosts/followers.hpp"
 #include "service/fleet/registry.hpp"
 #include "service/fleet/writer.hpp"
 
@@ -24,6 +25,8 @@ class Contacts {
         Writer& writer;
         Clock& clock;
         std::string fleet;
+        // How far the hosts have got. Any thread.
+        std::function<std::shared_ptr<Reaches const>()> reaches;
         // A host was quarantined, with the reason. On its thread.
         std::function<void(std::string const& host, std::string const& reason)> quarantined;
     };
@@ -38,8 +41,6 @@ class Contacts {
     void said(std::string const& host, Contact const& contact, KnownEvent const& seen);
     // What it reports contradicts what it reported before. Any thread.
     void contradicts(std::string const& host, std::string const& why);
-    // How far the hosts have got, by their events. Any thread.
-    void went_on(std::map<std::string, KnownEvent> const& events);
     // What the thread does when a host has said something. Tests call it without start().
     void turn();
 
@@ -47,16 +48,21 @@ class Contacts {
     struct Said {
         std::optional<Contact> contact{};
         KnownEvent seen{};  // when it said so
-        KnownEvent last{};
         std::string contradiction{};
         bool judged = false;
         Time marked_at{};
     };
 
+    // What is to be done about a host: judged, or marked as far as it has got.
+    struct Due {
+        Said said;
+        KnownEvent last;
+    };
+
     void wait_for_news();
-    [[nodiscard]] std::map<std::string, Said> due();
+    [[nodiscard]] std::map<std::string, Due> due();
     [[nodiscard]] Result<void> judge(std::string const& host, Said const& said);
-    [[nodiscard]] Result<void> mark(std::string const& host, Said const& said);
+    [[nodiscard]] Result<void> mark(std::string const& host, Due const& due);
 
     Seams const seams_;
     std::mutex mutex_;  // guards the next three

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "api/os/random.hpp"
 #include "api/types/text.hpp"
 #include "vfmgr/proof/digest.hpp"
 
@@ -77,6 +78,11 @@ GuardedTransaction begin_fleet(FleetRecord const& fleet, std::string const& act)
             act};
 }
 
+std::string new_act() {
+    constexpr std::size_t act_bytes = 16;
+    return random_hex(act_bytes);
+}
+
 Result<void> check_fleet(State const& state, std::string const& fleet, std::string const& ca) {
     if (state.format && *state.format != format_version)
         return fail(Problem::unsupported,
@@ -112,17 +118,18 @@ std::optional<GuardedTransaction> drop_join_token(State const& state, std::strin
     return erase_key(keys::of(keys::join_tokens, id), found->mod_revision);
 }
 
-std::optional<Transaction> drop_expired_tokens(State const& state, Time now) {
-    Transaction transaction;
+std::optional<GuardedTransaction> drop_expired_tokens(State const& state, Time now) {
+    GuardedTransaction all;
     for (auto const& [id, stored] : *state.join_tokens) {
         if (stored.record.expires_at > now) continue;
-        if (transaction.writes.size() == transaction_operations_max) break;
-        auto const key = keys::of(keys::join_tokens, id);
-        transaction.compares.push_back(unchanged(key, stored.mod_revision));
-        transaction.writes.emplace_back(Erase{key});
+        if (all.transaction.writes.size() == transaction_operations_max) break;
+        auto const one = erase_key(keys::of(keys::join_tokens, id), stored.mod_revision);
+        all.key = one.key;
+        all.transaction.compares.push_back(one.transaction.compares.front());
+        all.transaction.writes.push_back(one.transaction.writes.front());
     }
-    if (transaction.writes.empty()) return std::nullopt;
-    return transaction;
+    if (all.transaction.writes.empty()) return std::nullopt;
+    return all;
 }
 
 Result<std::variant<GuardedTransaction, HasJoined>> join(State const& state,

@@ -21,6 +21,9 @@ namespace vfmgr::fleet {
 [[nodiscard]] Result<void> check_fleet(State const& state, std::string const& fleet,
                                        std::string const& ca);
 
+// 32 random hex digits, of one transaction alone.
+[[nodiscard]] std::string new_act();
+
 // What is asked of a transaction beside what it is about.
 struct Request {
     std::string by;   // the principal
@@ -35,7 +38,7 @@ struct Request {
 [[nodiscard]] std::optional<GuardedTransaction> drop_join_token(State const& state,
                                                                 std::string const& id);
 // Takes away tokens that have expired, as many as fit one transaction; absent: there are none.
-[[nodiscard]] std::optional<Transaction> drop_expired_tokens(State const& state, Time now);
+[[nodiscard]] std::optional<GuardedTransaction> drop_expired_tokens(State const& state, Time now);
 
 // The host is of the fleet already, by the same token and with the same key: its answer was lost.
 struct HasJoined {};

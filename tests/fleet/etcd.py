@@ -4,15 +4,8 @@
 import os
 import signal
 import subprocess
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-
-
-def program(name):
-    """etcd or etcdctl: Debian's, unpacked by tests/fleet/unpack-etcd and never installed."""
-    folder = os.environ.get("VFMGR_ETCD", ROOT / "build/etcd/usr/bin")
-    return Path(folder) / name
+from etcd_cluster import ETCD
 
 
 class Member:
@@ -36,7 +29,7 @@ class Member:
                 "ETCD_PEER_CERT_FILE": str(certificate), "ETCD_PEER_KEY_FILE": str(key)}
 
     def start(self):
-        self.process = subprocess.Popen([program("etcd")], env=self.environment(),
+        self.process = subprocess.Popen([ETCD], env=self.environment(),
                                         stdout=self.log, stderr=self.log)
 
     def url(self):
@@ -45,7 +38,7 @@ class Member:
     def control(self, *words, **more):
         """Runs etcdctl at this member; returns what it prints."""
         done = subprocess.run(
-            [program("etcdctl"), "--endpoints", self.url(), "--cacert", self.keys / "ca.pem",
+            [ETCD.with_name("etcdctl"), "--endpoints", self.url(), "--cacert", self.keys / "ca.pem",
              "--cert", self.keys / "member.pem", "--key", self.keys / "member.key", *words],
             env={**os.environ, "ETCDCTL_API": "3"}, capture_output=True, text=True, timeout=60,
             **more)

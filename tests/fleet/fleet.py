@@ -4,17 +4,15 @@ that an admin types. Each member and replica has a loopback address of its own."
 
 import json
 import os
-import ssl
 import subprocess
 import sys
-from http.client import HTTPSConnection
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "contract")]
 
 import etcd  # noqa: E402
-from fleetd import FLEETD  # noqa: E402
+from fleetd import FLEETD, remote  # noqa: E402
 from live_daemon import BUILD, Program, until  # noqa: E402
 from network import Loopback  # noqa: E402
 from world import World  # noqa: E402
@@ -51,10 +49,7 @@ class Replica(Program):
         self.start()
 
     def remote(self):
-        """Returns a connection over TLS of a client that trusts the fleet's CA."""
-        host, _, port = self.url.removeprefix("https://").rpartition(":")
-        trust = ssl.create_default_context(cafile=self.keys / "ca.pem")
-        return HTTPSConnection(host, int(port), context=trust, timeout=60)
+        return remote(self.url, self.keys / "ca.pem")
 
     def get(self, path):
         answer, body = self.ask("GET", path)

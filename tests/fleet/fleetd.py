@@ -25,6 +25,15 @@ def replica_files(authority, name):
     return authority.issue(name, f"{identity},IP:127.0.0.1,DNS:localhost", BOTH_ENDS)
 
 
+def remote(url, ca_file, files=None):
+    """Returns a connection over TLS, for call(), of a client that may have a certificate."""
+    host, _, port = url.removeprefix("https://").rpartition(":")
+    trust = ssl.create_default_context(cafile=ca_file)
+    if files:
+        trust.load_cert_chain(*files)
+    return HTTPSConnection(host, int(port), context=trust, timeout=60)
+
+
 class Fleetd(Program):
     def __init__(self, folder, authority, name="fleet1", etcd=(NOBODY_THERE,), config=""):
         """`authority`: the fleet's CA, a certificates.Authority. Of `config`, keys without a table
@@ -52,8 +61,4 @@ class Fleetd(Program):
             f'[roles.uids]\n{os.getuid()} = "admin"\n{config}')
 
     def remote(self, files=None):
-        """Returns a connection over TLS, for call(), of a client that may have a certificate."""
-        trust = ssl.create_default_context(cafile=self.authority.file)
-        if files:
-            trust.load_cert_chain(*files)
-        return HTTPSConnection("127.0.0.1", self.port, context=trust, timeout=60)
+        return remote(self.url, self.authority.file, files)

@@ -13,19 +13,10 @@ from pathlib import Path
 
 import pytest
 from etcd_cluster import ROOT, USER, Cluster
+from live_daemon import BUILD, until
 
-BUILD = Path(os.environ.get("VFMGR_BUILD_DIR", ROOT / "build/asan"))
 SIGN_OF_LIFE = 10 + 5  # seconds after which a watch on a silent member ends (EtcdPaces)
 LEASE = 10
-
-
-def until(asked, what, seconds=60):
-    """Polls for what sends no notification; returns the first answer that is true."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if answer := asked():
-            return answer
-    raise AssertionError(f"not within {seconds} s: {what}")
 
 
 class Probe:

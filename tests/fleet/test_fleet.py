@@ -173,6 +173,19 @@ def test_admins_say_what_hosts_are(fleet, joined):
     assert json.loads(vfctl("-j", "host", "show", "h1", at=at))["fenced"] is None
 
 
+def test_a_host_is_expelled_by_name_and_its_number_stays_taken(fleet, joined):
+    replica = fleet.replicas[0]
+    token = vfctl("fleet", "token", at=replica.socket).strip()
+    answer, problem = replica.ask("POST", "/v1/hosts", {
+        "token": token, "name": "h5", "url": "https://127.0.0.9:1", "public_key": "5" * 64})
+    assert answer.status == 200, problem
+    vfctl("host", "expel", "h5", at=fleet.replicas[1].socket)
+    until(lambda: replica.call("GET", "/v1/hosts/h5").status == 404, "h5 is gone")
+    assert replica.call("DELETE", "/v1/hosts/h5").status == 404
+    numbers = fleet.members[0].control("get", "--prefix", "/vfmgr/host-numbers/").stdout
+    assert '"h5"' in numbers
+
+
 def test_a_replica_that_dies_is_missed_by_nobody(fleet, joined):
     scheduler = next(r["name"] for r in fleet.replicas[0].get("/v1/fleet")["replicas"]
                      if r["schedules"])

@@ -257,7 +257,6 @@ struct Followers::Impl {
             std::lock_guard const lock(mutex);
             reaches = std::move(next);
         }
-        seams.changed();
     }
 };
 

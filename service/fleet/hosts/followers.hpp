@@ -33,13 +33,12 @@ struct FollowersSeams {
     Inventory& inventory;
     Clock& clock;
     // Called on the followers' thread: an event of a host, or that it could not say which there
-    // were; a host has said who it is; something of the inventory or of the reaches has changed.
+    // were; a host has said who it is.
     std::function<void(std::uint32_t host, http::SentEvent const& event)> event;
     std::function<void(std::string const& host, Contact const& contact, KnownEvent const& seen)>
         contact;
     // What it reports contradicts what it reported before: a sentence.
     std::function<void(std::string const& host, std::string const& why)> contradicts;
-    std::function<void()> changed;
 };
 
 [[nodiscard]] HostEntry entry_of(std::string const& name, HostRecord const& record);

@@ -10,11 +10,8 @@
 namespace vfmgr::fleet {
 
 Result<http::TlsTarget> target_of(HostRecord const& host) {
-    constexpr std::string_view scheme = "https://";
     constexpr std::uint16_t default_port = 8470;
-    std::string_view url = host.url;
-    if (url.starts_with(scheme)) url.remove_prefix(scheme.size());
-    auto const place = parse_host_port(url, default_port);
+    auto const place = parse_https_url(host.url, default_port);
     if (!place)
         return fail(Problem::internal, fmt::format("{} is not the address of a host", host.url));
     http::TlsTarget target;

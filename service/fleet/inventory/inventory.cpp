@@ -4,15 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "api/types/text.hpp"
-
 namespace vfmgr::fleet {
-
-bool can_be_a_hosts(std::string_view name) {
-    constexpr std::size_t bytes_max = 64;
-    auto const is_upper = [](char one) { return one >= 'A' && one <= 'Z'; };
-    return is_plain_name(name, ".-", bytes_max) && std::ranges::none_of(name, is_upper);
-}
 
 HostPart const* InventoryView::find(std::string_view name) const {
     auto const at = std::ranges::lower_bound(

@@ -35,7 +35,6 @@ struct HostEntry {
     std::map<std::string, std::string> labels{};
     bool operator==(HostEntry const&) const = default;
 };
-[[nodiscard]] bool can_be_a_hosts(std::string_view name);
 
 struct HostPart {
     HostEntry host;

@@ -37,6 +37,13 @@ std::vector<FleetRoute> fleet_routes(Parts const& parts) {
              at_once([parts](Call const& call) { return show_fleet(parts, call); })}};
 }
 
+std::function<void(Call const&, http::Respond)> work(Parts const& parts, Workers& workers,
+                                                     Answer answer) {
+    return on_workers(workers, [parts, answer](Call const& call, std::stop_token const&) {
+        return answer(parts, call);
+    });
+}
+
 std::vector<FleetRoute> all_fleet_routes(
     Parts const& parts, Workers& workers, FleetEventStreams const& streams,
     std::function<void(std::function<void()>)> const& io_post) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "api/os/random.hpp"
 #include "api/types/fleet_info.hpp"
 #include "api/types/json.hpp"
 #include "service/fleet/membership.hpp"
@@ -85,8 +84,7 @@ Result<http::Response> show_host(Parts const& parts, Call const& call) {
 }
 
 Request request_of(Parts const& parts, Call const& call) {
-    constexpr std::size_t act_bytes = 16;
-    return {call.who.name, random_hex(act_bytes), parts.clock.now()};
+    return {call.who.name, new_act(), parts.clock.now()};
 }
 
 // Writes what `decide` says, and answers with the host as it is then.
@@ -140,6 +138,21 @@ Result<http::Response> confirm(Parts const& parts, Call const& call) {
     });
 }
 
+// The host itself learns nothing of it: its admin has it leave.
+Result<http::Response> expel(Parts const& parts, Call const& call) {
+    auto const& name = call.ids.at("host");
+    if (!find_record(parts.registry.state()->hosts, name)) return fail(no_such_host(name));
+    VFMGR_TRY(auto const state,
+              parts.writer.write(
+                  [&](State const& now) -> Result<std::optional<GuardedTransaction>> {
+                      if (!find_record(now.hosts, name)) return std::nullopt;
+                      VFMGR_TRY(auto guarded, expel_host(now, name));
+                      return std::optional(std::move(guarded));
+                  },
+                  etcd_deadline(parts)));
+    return no_content();
+}
+
 }  // namespace
 
 std::vector<FleetRoute> host_routes(Parts const& parts, Workers& workers) {
@@ -147,17 +160,14 @@ std::vector<FleetRoute> host_routes(Parts const& parts, Workers& workers) {
     auto const reading = [parts](auto answer) {
         return at_once([parts, answer](Call const& call) { return answer(parts, call); });
     };
-    auto const working = [parts, &workers](auto answer) {
-        return on_workers(workers, [parts, answer](Call const& call, std::stop_token const&) {
-            return answer(parts, call);
-        });
-    };
+    auto const working = [&](Answer answer) { return work(parts, workers, answer); };
     auto const fenced = "/v1/hosts/{host}/fenced";
     return {
         {{"GET", "/v1/hosts", Role::viewer, list_parameters({"rack", "state"})},
          reading(list_hosts)},
         {{"GET", host, Role::viewer}, reading(show_host)},
         {{"PATCH", host, Role::admin}, working(patch)},
+        {{"DELETE", host, Role::admin}, working(expel)},
         {{"POST", fenced, Role::admin}, working(fence)},
         {{"DELETE", fenced, Role::admin}, working(unfence)},
         {{"POST", "/v1/hosts/{host}/confirm", Role::admin}, working(confirm)},

@@ -80,11 +80,7 @@ Result<http::Response> join_host(Parts const& parts, Call const& call) {
 
 std::vector<FleetRoute> join_routes(Parts const& parts, Workers& workers) {
     auto const tokens = "/v1/join-tokens";
-    auto const working = [parts, &workers](auto answer) {
-        return on_workers(workers, [parts, answer](Call const& call, std::stop_token const&) {
-            return answer(parts, call);
-        });
-    };
+    auto const working = [&](Answer answer) { return work(parts, workers, answer); };
     return {
         {{"GET", tokens, Role::admin, list_parameters()},
          at_once([parts](Call const& call) { return list_tokens(parts, call); })},

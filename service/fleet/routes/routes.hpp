@@ -27,6 +27,11 @@ namespace vfmgr::fleet {
     Parts const& parts, Workers& workers, FleetEventStreams const& streams,
     std::function<void(std::function<void()>)> const& io_post);
 
+// Answers on one of the workers' threads.
+using Answer = Result<http::Response> (*)(Parts const& parts, Call const& call);
+[[nodiscard]] std::function<void(Call const&, http::Respond)> work(Parts const& parts,
+                                                                   Workers& workers, Answer answer);
+
 // Reads a request's body. Include api/types/json.hpp with it.
 template <class T>
 [[nodiscard]] Result<T> body_of(Call const& call) {

@@ -59,6 +59,19 @@ TEST(Membership, ATokenIsRefusedThatIsWrongExpiredOrAnothersHosts) {
     EXPECT_EQ(wrong.error().problem, Problem::unauthorized);
 }
 
+TEST(Membership, ExpiredTokensMakeRoom) {
+    SmallFleet fleet;
+    auto const late = fleet.new_token({{}, 60});
+    auto const valid = fleet.new_token({{}, 3600});
+    EXPECT_FALSE(drop_expired_tokens(fleet.state(), fleet.now));
+    auto const dropped = drop_expired_tokens(fleet.state(), fleet.now + 60s);
+    ASSERT_TRUE(dropped);
+    EXPECT_TRUE(fleet.commit(dropped->transaction));
+    EXPECT_FALSE(find_record(fleet.state().join_tokens, late.id));
+    EXPECT_TRUE(find_record(fleet.state().join_tokens, valid.id));
+    EXPECT_FALSE(fleet.commit(dropped->transaction)) << "it is done once";
+}
+
 // Two replicas decide from the same state; etcd lets one of them.
 TEST(Membership, TwoHostsWithOneTokenAreNotBothIn) {
     SmallFleet fleet;

@@ -27,7 +27,7 @@ struct Routes : testing::Test {
     Inventory inventory;
     Registry registry{etcd, clock, [](auto const&) {}};
     Writer writer{etcd, registry, {clock, [](Deadline) { return true; }}};
-    Followers followers{{pool, inventory, clock, {}, {}, {}, {}}};
+    Followers followers{{pool, inventory, clock, {}, {}, {}}};
     FleetEventStreams streams{{}, {}, [](auto const&) {}, clock};
     Workers workers{{}};
     AuditRing audit;

@@ -67,13 +67,6 @@ TEST(Inventory, APublicationWithoutAChangeIsNone) {
     EXPECT_EQ(inventory.snapshot(), before);
 }
 
-TEST(Inventory, NamesOfHosts) {
-    for (char const* const name : {"h7", "gpu-3.rack2"}) EXPECT_TRUE(can_be_a_hosts(name)) << name;
-    for (char const* const name : {"", "H7", "a/b", "a\"b", "-a", "a b"})
-        EXPECT_FALSE(can_be_a_hosts(name)) << name;
-    EXPECT_FALSE(can_be_a_hosts(std::string(65, 'a')));
-}
-
 // Each snapshot has as many VMs on one host as on the other: both changed before one publication.
 TEST(Inventory, ReadersSeeWholePublications) {
     Inventory inventory;
