@@ -40,6 +40,16 @@ function(vfmgr_globbed variable)
   set(${variable} ${found} PARENT_SCOPE)
 endfunction()
 
+# Compiles the tests' own code in two thirds of the time: fuzzing is guided by what the product's
+# code does, and GoogleTest says the line of a failure. A build for the debugger keeps its lines.
+function(vfmgr_of_tests)
+  set(clang "$<AND:$<CXX_COMPILER_ID:Clang>,$<CONFIG:>>")
+  set(less -fno-sanitize-coverage=inline-8bit-counters,pc-table -g0)
+  foreach(target ${ARGN})
+    target_compile_options(${target} PRIVATE "$<${clang}:${less}>")
+  endforeach()
+endfunction()
+
 # vfmgr_unit_test(PROGRAM FOLDERS LIBRARY…): builds the *_test.cpp of these folders of tests/unit as
 # one program.
 function(vfmgr_unit_test name folders)
@@ -49,6 +59,7 @@ function(vfmgr_unit_test name folders)
   endforeach()
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${ARGN} vfmgr_repository GTest::gtest_main GTest::gmock)
+  vfmgr_of_tests(${name})
   if(VFMGR_TEST_CASES STREQUAL each)
     gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 TEST_PREFIX unit.${name}.
                          PROPERTIES LABELS unit)
