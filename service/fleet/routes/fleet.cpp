@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fleet itself.
+#include <fmt/format.h>
+
 #include "api/types/fleet_info.hpp"
 #include "api/types/json.hpp"
 #include "service/fleet/routes/routes.hpp"
@@ -44,6 +46,22 @@ std::function<void(Call const&, http::Respond)> work(Parts const& parts, Workers
     });
 }
 
+namespace {
+
+// A replica that has just begun knows of no host: an empty list, or 404, would be wrong.
+Result<void> check_known(Parts const& parts) {
+    auto const state = parts.registry.state();
+    bool const read = state->revision > 0;
+    if (read && (state->hosts->empty() || !parts.inventory.snapshot()->hosts.empty())) return {};
+    auto const problem = read ? std::nullopt : parts.registry.problem();
+    return fail(Problem::unavailable,
+                fmt::format("replica {} has not read etcd yet{}", parts.self.name,
+                            problem ? ": " + problem->detail : ""),
+                problem ? problem->remedy : "ask again in a moment, or ask another replica");
+}
+
+}  // namespace
+
 std::vector<FleetRoute> all_fleet_routes(
     Parts const& parts, Workers& workers, FleetEventStreams const& streams,
     std::function<void(std::function<void()>)> const& io_post) {
@@ -52,6 +70,15 @@ std::vector<FleetRoute> all_fleet_routes(
          {fleet_routes(parts), host_routes(parts, workers), join_routes(parts, workers),
           inventory_routes(parts), event_routes(streams), passing_routes(parts, io_post)})
         all.insert(all.end(), routes.begin(), routes.end());
+    for (auto& route : all) {
+        if (route.endpoint.path == "/v1/fleet") continue;  // says itself how old it is
+        route.handle = [parts, handle = std::move(route.handle)](Call const& call,
+                                                                 http::Respond const& respond) {
+            auto const known = check_known(parts);
+            if (!known) return respond(refusal(call, known.error()));
+            handle(call, respond);
+        };
+    }
     return all;
 }
 

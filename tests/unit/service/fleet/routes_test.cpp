@@ -95,5 +95,19 @@ TEST_F(Routes, ReadTheParametersOfTheDocument) {
     }
 }
 
+// It knows no host yet: an empty list would say that there is none.
+TEST_F(Routes, RefuseUntilEtcdHasBeenRead) {
+    std::size_t refused = 0;
+    for (auto const& route : all_fleet_routes(parts, workers, streams, [](auto const&) {})) {
+        if (route.endpoint.path == "/v1/fleet") continue;  // says itself how old it is
+        Call const call{};
+        std::optional<int> status;
+        route.handle(call, [&](http::Response const& response) { status = response.status; });
+        EXPECT_EQ(status, 503) << route.endpoint.method << " " << route.endpoint.path;
+        ++refused;
+    }
+    EXPECT_GT(refused, 20U);
+}
+
 }  // namespace
 }  // namespace vfmgr::fleet
