@@ -26,7 +26,8 @@ same VM can go unnoticed.
 One act of `attach` explains one VF of its VM at a moment, so two VFs for one request are seen. What
 is certain of a reservation lies between its acknowledgement and the first request that can have
 ended or used it, its expiry, or a jump of a clock. A list that was read from t1 to t2 shows, of
-each host that it does not call stale, a moment between t1 - SECONDS and t2; of a stale one a moment
+each host that it does not call stale, a moment between t1 - SECONDS and t2, or earlier by the time
+of silence after which a host is stale when a fault can have silenced it; of a stale one a moment
 after its `since` - SECONDS.
 """
 
@@ -43,6 +44,8 @@ import explain  # noqa: E402
 from history import NEVER, Holding, History, read_lines  # noqa: E402
 
 FRESH_SECONDS = 2.0  # a read without `stale` has every act acknowledged this long before it
+# So long a replica believes in a host that says nothing; until then it does not call it stale.
+SILENCE_SECONDS = 45.0
 
 
 @dataclass
@@ -207,10 +210,19 @@ def covered(history, read, host):
     return read["stale"][host]
 
 
+def allowed(history, read, fresh):
+    """Returns how old the read may be: older when a fault can have made a host silent before it."""
+    since = read["invoked_at"] - SILENCE_SECONDS - fresh
+    silent = any(fault["fault"].startswith(("cut", "stop"))
+                 and fault["begun_at"] <= read["completed_at"]
+                 and fault.get("ended_at", NEVER) >= since for fault in history.faults)
+    return fresh + (SILENCE_SECONDS if silent else 0)
+
+
 def old_reads(history, fresh):
     for read in history.reads:
         judge = old_attachments if read["read"] == "attachments" else old_reservations
-        for at, text in judge(history, read, fresh):
+        for at, text in judge(history, read, allowed(history, read, fresh)):
             stale = f", which calls {sorted(read['stale'])} stale" if read.get("stale") else ""
             yield Violation("old_read", at, f"{read['read']} read from {read.get('replica')} at "
                                             f"{read['invoked_at']:.3f}{stale}: {text}")

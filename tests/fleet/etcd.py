@@ -6,13 +6,16 @@ import signal
 import subprocess
 
 from etcd_cluster import ETCD
+from network import Here
 
 
 class Member:
     """`root`: the folder that is to be the machine's root, with etc/ in it."""
 
-    def __init__(self, root):
+    def __init__(self, root, party=None, environment=()):
         self.root, self.name, self.process = root, root.name, None
+        self.party = party or Here(root.name)
+        self.more = dict(one.split("=", 1) for one in environment)
         self.keys = root / "etc/vfmgr-etcd"
         self.log = (root / "log").open("a+")
         self.start()
@@ -24,12 +27,12 @@ class Member:
                  for key, value in named.items()}
         certificate, key = self.keys / "member.pem", self.keys / "member.key"
         # As the unit's drop-in has them.
-        return {**os.environ, **named, "ETCD_DATA_DIR": str(self.root / "data"),
+        return {**os.environ, **named, **self.more, "ETCD_DATA_DIR": str(self.root / "data"),
                 "ETCD_CERT_FILE": str(certificate), "ETCD_KEY_FILE": str(key),
                 "ETCD_PEER_CERT_FILE": str(certificate), "ETCD_PEER_KEY_FILE": str(key)}
 
     def start(self):
-        self.process = subprocess.Popen([ETCD], env=self.environment(),
+        self.process = subprocess.Popen(self.party.command([ETCD]), env=self.environment(),
                                         stdout=self.log, stderr=self.log)
 
     def url(self):
@@ -37,9 +40,9 @@ class Member:
 
     def control(self, *words, **more):
         """Runs etcdctl at this member; returns what it prints."""
-        done = subprocess.run(
+        done = subprocess.run(self.party.command(
             [ETCD.with_name("etcdctl"), "--endpoints", self.url(), "--cacert", self.keys / "ca.pem",
-             "--cert", self.keys / "member.pem", "--key", self.keys / "member.key", *words],
+             "--cert", self.keys / "member.pem", "--key", self.keys / "member.key", *words]),
             env={**os.environ, "ETCDCTL_API": "3"}, capture_output=True, text=True, timeout=60,
             **more)
         return done

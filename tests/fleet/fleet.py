@@ -14,16 +14,17 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "contract")]
 import etcd  # noqa: E402
 from fleetd import FLEETD, remote  # noqa: E402
 from live_daemon import BUILD, Program, until  # noqa: E402
-from network import Loopback  # noqa: E402
+from network import Here, Loopback  # noqa: E402
 from world import World  # noqa: E402
 
 VFCTL = BUILD / "service/vfctl"
+HERE_ITSELF = Here("here")
 
 
-def vfctl(*words, at=None, text=None):
+def vfctl(*words, at=None, text=None, party=HERE_ITSELF):
     """Runs vfctl at a daemon's socket; returns what it prints on standard output."""
     where = [] if at is None else ["--host", f"unix:{at}"]
-    done = subprocess.run([VFCTL, *where, *map(str, words)], input=text, capture_output=True,
+    done = subprocess.run(party.command([VFCTL, *where, *words]), input=text, capture_output=True,
                           text=True, timeout=120)
     assert done.returncode == 0, f"vfctl {' '.join(map(str, words))}: {done.stderr}"
     return done.stdout
@@ -32,8 +33,9 @@ def vfctl(*words, at=None, text=None):
 class Replica(Program):
     """`root`: the folder that is to be the machine's root, with etc/ in it."""
 
-    def __init__(self, root, config=""):
+    def __init__(self, root, config="", party=HERE_ITSELF):
         self.root, self.name, self.keys = root, root.name, root / "etc/vfmgr-fleet"
+        self.party = party
         settings = root / "etc/vfmgr/fleetd.toml"
         text = settings.read_text().replace('"/etc/', f'"{root}/etc/').replace(
             "/run/credentials/vfmgr-fleetd.service/", f"{self.keys}/")
@@ -41,8 +43,8 @@ class Replica(Program):
         run.mkdir(exist_ok=True)
         self.url = next(line.split('"')[1] for line in text.splitlines()
                         if line.startswith("url"))
-        super().__init__(run, [FLEETD, "--config", run / "fleetd.toml", "--config-dir",
-                               run / "fleetd.conf.d"])
+        super().__init__(run, party.command([FLEETD, "--config", run / "fleetd.toml",
+                                             "--config-dir", run / "fleetd.conf.d"]))
         (run / "fleetd.toml").write_text(
             f'{text}[listen.unix]\npath = "{self.socket}"\ngroup = "root"\n'
             f'[roles.groups]\nvfmgr = "none"\n[roles.uids]\n{os.getuid()} = "admin"\n{config}')
@@ -61,24 +63,35 @@ class Replica(Program):
 
 
 class Fleet:
-    """`members` of etcd and `replicas`, begun; end() ends them. Hosts are a World's."""
+    """`members` of etcd and `replicas`, begun; end() ends them. Hosts are a World's. With a
+    network, each member and replica is a party of it."""
 
-    def __init__(self, folder, members=1, replicas=2):
+    def __init__(self, folder, members=1, replicas=2, network=None, environment=()):
+        """`environment`: of the members, NAME=VALUE."""
         self.folder = folder / "fleet"
-        etcds = [f"e{n}=127.0.2.{n}" for n in range(1, members + 1)]
-        names = [f"r{n}=127.0.3.{n}" for n in range(1, replicas + 1)]
-        vfctl("fleet", "init", self.folder, *(word for one in etcds for word in ("--etcd", one)),
-              *(word for one in names for word in ("--replica", one)))
+        etcds = self.parties(network, "e", 2, members)
+        names = self.parties(network, "r", 3, replicas)
+        vfctl("fleet", "init", self.folder,
+              *(word for one in etcds for word in ("--etcd", f"{one.name}={one.address}")),
+              *(word for one in names for word in ("--replica", f"{one.name}={one.address}")))
         self.members, self.replicas = [], []
         for one in etcds:
-            self.members.append(etcd.Member(self.folder / "etcd" / one.split("=")[0]))
+            self.members.append(etcd.Member(self.folder / "etcd" / one.name, one, environment))
         for one in names:
-            self.replicas.append(Replica(self.folder / "replica" / one.split("=")[0]))
+            self.replicas.append(Replica(self.folder / "replica" / one.name, party=one))
         for replica in self.replicas:
             replica.ready()
 
+    @staticmethod
+    def parties(network, letter, net, count):
+        names = [f"{letter}{number}" for number in range(1, count + 1)]
+        if network:
+            return [network.join(name) for name in names]
+        return [Here(name, f"127.0.{net}.{number}") for number, name in enumerate(names, 1)]
+
     def join(self, host, **more):
         """Has a host of a World join, as its admin does."""
+        more.setdefault("party", host.party)
         token = vfctl("fleet", "token", at=self.replicas[0].socket).strip()
         return vfctl("fleet", "join", self.replicas[0].url, "--token", token, "--name", host.name,
                      "--address", f"{host.party.address}:{host.port}", at=host.socket, **more)

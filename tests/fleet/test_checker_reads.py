@@ -162,3 +162,11 @@ def test_a_long_history_is_judged_in_seconds():
         time += 4
     assert len(histories.History(story.lines).acts) == 1600
     assert story.rules() == []
+
+
+def test_a_host_that_was_cut_off_is_stale_only_after_its_silence():
+    def rules(fault, at):
+        return attached().line(fault=fault, of="h1", begun_at=1.8, ended_at=9,
+                               evidence="7 packets").read(at, at + 1).rules()
+    assert rules("cut-host", 30) == []
+    assert rules("cut-host", 90) == rules("kill-host", 30) == ["old_read"]
