@@ -158,7 +158,9 @@ def read_line(what, replica, invoked_at, page):
     def monotonic(text):
         return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() - by_wall
     return {"read": what, "invoked_at": invoked_at, "completed_at": time.monotonic(),
-            "replica": replica, "stale": {one["host"]: monotonic(one["since"])
-                                          for one in page["stale"]},
+            "replica": replica,
+            # Of a host that was not read yet, the list says nothing.
+            "stale": {one["host"]: None if one["why"] == "not_read" else monotonic(one["since"])
+                      for one in page["stale"]},
             "items": [{"host": one["host"], "vf": vf_name(one["vf"]), "vm": one["vm_uuid"]}
                       for one in page["items"] if one["live"]]}

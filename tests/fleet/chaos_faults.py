@@ -65,11 +65,17 @@ class Faults:
         return host.name, evidence
 
     def power_host(self):
+        """Its VMs lose their VFs, and whoever runs them detaches what they had."""
         host = self.some_host()
+        had = [one["id"] for one in host.ask("GET", "/v1/attachments")[1]["items"]]
         evidence = host.lose_power()
         self.wait(0, 3)
         host.start()
         host.make_vfs(VFS)  # what vfmgr-restore.service does after a boot
+        for name in had:
+            answer, operation = host.ask("DELETE", f"/v1/attachments/{name}")
+            if answer.status == 202:
+                host.ended(operation)
         return host.name, evidence
 
     # Replicas.
