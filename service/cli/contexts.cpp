@@ -180,6 +180,7 @@ Result<Contexts> read_contexts(ContextFiles const& files) {
                     fmt::format("{} chooses a current context for everybody", files.system),
                     "remove that line; each user chooses with: vfctl context use NAME");
     contexts.current = current;
+    contexts.by_name.emplace(fleet_context, Context{fleet_address});
     return contexts;
 }
 

@@ -13,6 +13,9 @@ namespace vfmgr {
 
 inline constexpr auto local_address = "unix:/run/vfmgr/vfmgr.sock";
 inline constexpr auto local_context = "local";  // always there: the default socket
+// The replica of vfmgr-fleetd on this machine, unless a file has a context of this name.
+inline constexpr auto fleet_context = "fleet";
+inline constexpr auto fleet_address = "unix:/run/vfmgr-fleetd/fleetd.sock";
 
 struct Context {
     std::string address;  // unix:PATH or https://HOST[:PORT]

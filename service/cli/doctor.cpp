@@ -11,7 +11,10 @@
 
 #include "api/types/json.hpp"
 #include "service/cli/add_command.hpp"
+#include "service/cli/connection.hpp"
+#include "service/cli/contexts.hpp"
 #include "service/cli/host_facts.hpp"
+#include "service/cli/server.hpp"
 #include "service/cli/show.hpp"
 #include "vfmgr/checks/host/rules.hpp"
 #include "vfmgr/machine/bundle.hpp"
@@ -24,6 +27,7 @@ struct DoctorArguments {
     FactsSource source;
     bool all = false;
     bool rules = false;
+    bool fleet = false;
 };
 
 Result<CheckReport> report_for(Options const& options, FactsSource const& source) {
@@ -34,6 +38,14 @@ Result<CheckReport> report_for(Options const& options, FactsSource const& source
     }
     VFMGR_TRY(auto const facts, facts_of(source));
     return checks::diagnose(facts, checks::all_rules());
+}
+
+// By default a fleet is asked on the replica's own machine, as a host is on its own.
+Result<CheckReport> report_of_fleet(Options options) {
+    VFMGR_TRY(auto const server, server_of(options));
+    if (server.address == local_address) options.host = fleet_context;
+    VFMGR_TRY(auto const connection, Connection::open(options));
+    return get<CheckReport>(connection, "/v1/fleet/checks");
 }
 
 Result<checks::Symptom> find_symptom(std::string const& id) {
@@ -78,14 +90,17 @@ Result<int> doctor(Options const& options, DoctorArguments const& arguments) {
     if (!arguments.symptom.empty()) {
         VFMGR_TRY(symptom, find_symptom(arguments.symptom));
     }
-    VFMGR_TRY(auto report, report_for(options, arguments.source));
+    VFMGR_TRY(auto report,
+              arguments.fleet ? report_of_fleet(options) : report_for(options, arguments.source));
     if (symptom) report = checks::narrow(report, *symptom);
     nlohmann::json const body = report;
     VFMGR_CHECK(print(table_of(report), checks::describe(report, {.all = arguments.all || symptom}),
                       to_json_text(body), options));
     if (worst(report) == CheckResult::warning) return exit_warnings;
     if (worst(report) != CheckResult::failed) return exit_ready;
-    print_sentence("this host is not ready; follow the remedies of the checks above", options);
+    print_sentence(fmt::format("this {} is not ready; follow the remedies of the checks above",
+                               enum_name(report.machine)),
+                   options);
     return exit_failures;
 }
 
@@ -128,11 +143,15 @@ void add_doctor_commands(CLI::App& app, Session& session) {
     auto const [command, arguments] = add_command(
         app, session, "doctor", "check whether this host is ready, and show the remedies", doctor,
         DoctorArguments{});
+    auto* const fleet = command->add_flag("--fleet", arguments.fleet,
+                                          "check a fleet and its etcd, as a replica sees them");
     command
         ->add_option("--symptom", arguments.symptom,
                      "show only checks that may explain this symptom, up to the cause")
-        ->type_name("SYMPTOM");
+        ->type_name("SYMPTOM")
+        ->excludes(fleet);
     add_source_options(*command, arguments.source);
+    fleet->excludes(command->get_option("--from"))->excludes(command->get_option("--local"));
     command->add_flag("--all", arguments.all, "show the checks that pass, too");
     command->add_flag("--rules", arguments.rules,
                       "list the checks and their sources; check nothing");

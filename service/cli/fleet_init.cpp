@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of a new fleet's machines: a CA, and for each etcd member and each replica of
-// vfmgr-fleetd its certificate and configuration, laid out as the machine's root folder. Works
-// without a daemon. What is there already stays, so a replica is added by the same command with one
-// more --replica.
+// The files of a new fleet's machines: a CA, and in machines/NAME what the root folder of that
+// machine gets: the certificates and configurations of an etcd member and of a replica of
+// vfmgr-fleetd, and the address of a host's API. Works without a daemon. What is there already
+// stays, so a machine is added by the same command with one more option.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
 
 #include <filesystem>
+#include <map>
 
 #include "api/http/authority.hpp"
 #include "api/os/file.hpp"
@@ -30,32 +32,50 @@ struct Machine {
 
 struct InitArguments {
     std::string folder;
-    std::vector<std::string> etcd, replicas;
+    std::vector<std::string> etcd, replicas, hosts;
     std::uint32_t days = 365;
 };
 
 struct NewFleet {
     Path folder;
     std::string id;  // of the fleet
-    std::vector<Machine> etcd, replicas;
+    std::vector<Machine> etcd, replicas, hosts;
     http::CertificateAuthority authority;
     std::string ca;  // PEM
     std::chrono::days lasts{};
 };
 
-Result<std::vector<Machine>> machines_of(std::vector<std::string> const& texts) {
-    std::vector<Machine> all;
-    for (auto const& text : texts) {
+// A name that was given before needs no address, and has no other.
+class Machines {
+  public:
+    Result<std::vector<Machine>> read(std::vector<std::string> const& texts) {
+        std::vector<Machine> all;
+        for (auto const& text : texts) {
+            VFMGR_TRY(auto one, read(text));
+            all.push_back(std::move(one));
+        }
+        return all;
+    }
+
+  private:
+    Result<Machine> read(std::string const& text) {
         auto const equals = text.find('=');
         Machine one{text.substr(0, equals),
                     equals == text.npos ? text.substr(0, equals) : text.substr(equals + 1)};
         if (!can_be_a_fleet_hosts(one.name) || !valid_host(one.address))
             return fail(Problem::invalid_request, fmt::format("'{}' is not NAME=ADDRESS", text),
                         fmt::format("write e1=10.0.0.1; the name {}", rule_of_fleet_host_names));
-        all.push_back(std::move(one));
+        auto const [known, is_new] = addresses_.emplace(one.name, one.address);
+        if (equals == text.npos) one.address = known->second;
+        if (one.address == known->second) return one;
+        return fail(Problem::invalid_request,
+                    fmt::format("{} is both at {} and at {}", one.name, known->second, one.address),
+                    "give each machine one name and one address; they may be the same machine's in "
+                    "--etcd, --replica and --host-at");
     }
-    return all;
-}
+
+    std::map<std::string, std::string> addresses_;
+};
 
 std::string uuid() {
     auto text = random_hex(16);
@@ -67,6 +87,14 @@ std::string uuid() {
 
 std::string url_of(std::string const& address, std::uint16_t port) {
     return fmt::format("https://{}", to_string(HostPort{address, port}));
+}
+
+std::string urls_of(std::vector<Machine> const& members, std::uint16_t port, std::string_view quote,
+                    std::string_view between) {
+    std::vector<std::string> all;
+    for (auto const& one : members)
+        all.push_back(fmt::format("{0}{1}{0}", quote, url_of(one.address, port)));
+    return fmt::format("{}", fmt::join(all, between));
 }
 
 constexpr std::uint16_t etcd_client_port = 2379;
@@ -81,6 +109,8 @@ std::string etcd_environment(NewFleet const& fleet, Machine const& member) {
     auto const peer = url_of(member.address, etcd_peer_port);
     return fmt::format(R"(# Read by Debian's etcd.service.
 ETCD_NAME={}
+# Not Debian's own folder: what a member finds there, it takes for its cluster.
+ETCD_DATA_DIR=/var/lib/etcd/vfmgr
 ETCD_INITIAL_CLUSTER={}
 ETCD_INITIAL_CLUSTER_STATE={}
 ETCD_INITIAL_CLUSTER_TOKEN={}
@@ -109,6 +139,17 @@ Environment=ETCD_CERT_FILE=%d/member.pem ETCD_KEY_FILE=%d/member.key
 Environment=ETCD_PEER_CERT_FILE=%d/member.pem ETCD_PEER_KEY_FILE=%d/member.key
 )";
 
+// ". /etc/vfmgr-etcd/etcdctl.sh", and etcdctl speaks to this cluster.
+std::string etcdctl_variables(NewFleet const& fleet) {
+    return fmt::format(R"(export ETCDCTL_API=3
+export ETCDCTL_ENDPOINTS={}
+export ETCDCTL_CACERT=/etc/vfmgr-etcd/ca.pem
+export ETCDCTL_CERT=/etc/vfmgr-etcd/member.pem
+export ETCDCTL_KEY=/etc/vfmgr-etcd/member.key
+)",
+                       urls_of(fleet.etcd, etcd_client_port, "", ","));
+}
+
 constexpr std::string_view replica_drop_in = R"([Service]
 LoadCredential=replica.pem:/etc/vfmgr-fleet/replica.pem
 LoadCredential=replica.key:/etc/vfmgr-fleet/replica.key
@@ -120,10 +161,7 @@ std::string listens_at(std::string const& address) {
 }
 
 std::string replica_settings(NewFleet const& fleet, Machine const& replica) {
-    std::vector<std::string> endpoints;
-    for (auto const& one : fleet.etcd)
-        endpoints.push_back(fmt::format("\"{}\"", url_of(one.address, etcd_client_port)));
-    return fmt::format(R"(# Made by: vfctl fleet init. fleetd.toml(5) has all settings.
+    return fmt::format(R"(# Made by: vfctl fleet init. vfmgr-fleetd(8) has all settings.
 name = "{}"
 url = "{}"
 
@@ -137,7 +175,19 @@ certificate_file = "/run/credentials/vfmgr-fleetd.service/replica.pem"
 key_file = "/run/credentials/vfmgr-fleetd.service/replica.key"
 )",
                        replica.name, url_of(replica.address, replica_port),
-                       fmt::join(endpoints, ", "), listens_at(replica.address));
+                       urls_of(fleet.etcd, etcd_client_port, "\"", ", "),
+                       listens_at(replica.address));
+}
+
+// Replicas reach the host's API; whoever has neither token nor certificate gets nothing there.
+std::string host_settings(Machine const& host) {
+    auto const address = IpAddress::parse(host.address) ? host.address : "0.0.0.0";
+    return fmt::format(R"(# Made by: vfctl fleet init. vfmgr.toml(5) has all settings.
+[listen.tls]
+enabled = true
+address = "{}"
+)",
+                       address);
 }
 
 Result<void> write(Path const& file, std::string_view text) {
@@ -168,18 +218,23 @@ std::vector<std::string> names_of(Machine const& machine) {
     return names;
 }
 
+Path root_of(NewFleet const& fleet, Machine const& machine) {
+    return fleet.folder / "machines" / machine.name;
+}
+
 Result<void> make_member(NewFleet const& fleet, Machine const& member) {
-    auto const root = fleet.folder / "etcd" / member.name;
+    auto const root = root_of(fleet, member);
     auto const keys = root / "etc/vfmgr-etcd";
     VFMGR_CHECK(certify(fleet, keys, "member",
                         {.common_name = "etcd-" + member.name, .names = names_of(member)}));
     VFMGR_CHECK(write(keys / "ca.pem", fleet.ca));
+    VFMGR_CHECK(write(keys / "etcdctl.sh", etcdctl_variables(fleet)));
     VFMGR_CHECK(write(root / "etc/default/etcd", etcd_environment(fleet, member)));
     return write(root / "etc/systemd/system/etcd.service.d/vfmgr.conf", etcd_drop_in);
 }
 
 Result<void> make_replica(NewFleet const& fleet, Machine const& replica) {
-    auto const root = fleet.folder / "replica" / replica.name;
+    auto const root = root_of(fleet, replica);
     auto const keys = root / "etc/vfmgr-fleet";
     // etcd takes the common name for its user; hosts and other replicas go by the URI.
     VFMGR_CHECK(certify(fleet, keys, "replica",
@@ -218,15 +273,23 @@ Result<void> init_fleet(Options const& options, InitArguments const& arguments) 
     NewFleet fleet;
     fleet.folder = arguments.folder;
     fleet.lasts = std::chrono::days(arguments.days);
-    VFMGR_TRY(fleet.etcd, machines_of(arguments.etcd));
-    VFMGR_TRY(fleet.replicas, machines_of(arguments.replicas));
+    Machines machines;
+    VFMGR_TRY(fleet.etcd, machines.read(arguments.etcd));
+    VFMGR_TRY(fleet.replicas, machines.read(arguments.replicas));
+    VFMGR_TRY(fleet.hosts, machines.read(arguments.hosts));
+    // The services' users read what is no key, whatever this user's umask is.
+    ::umask(S_IWGRP | S_IWOTH);
     VFMGR_CHECK(begin_or_continue(fleet));
     for (auto const& member : fleet.etcd) VFMGR_CHECK(make_member(fleet, member));
     for (auto const& replica : fleet.replicas) VFMGR_CHECK(make_replica(fleet, replica));
+    for (auto const& host : fleet.hosts)
+        VFMGR_CHECK(
+            write(root_of(fleet, host) / "etc/vfmgr/conf.d/fleet.toml", host_settings(host)));
     print_sentence(
-        fmt::format("fleet {}: copy etcd/NAME/etc and replica/NAME/etc of {} into /etc of each "
-                    "machine; keep ca.key where nobody else reads it, no machine needs it",
-                    fleet.id, arguments.folder),
+        fmt::format(
+            "fleet {}: copy what is in {}/machines/NAME into / of each machine; keep ca.key "
+            "where nobody else reads it, no machine needs it",
+            fleet.id, arguments.folder),
         options);
     return {};
 }
@@ -243,10 +306,15 @@ void add_fleet_init(CLI::App& fleet, Session& session) {
                      "NAME=ADDRESS of each member of etcd; may be repeated")
         ->type_name("MEMBER")
         ->required();
-    init->add_option("--replica", arguments.replicas,
-                     "NAME=ADDRESS of each machine that runs vfmgr-fleetd; may be repeated")
+    init->add_option(
+            "--replica", arguments.replicas,
+            "NAME=ADDRESS of each machine that runs vfmgr-fleetd; may be repeated; NAME alone "
+            "for a member of etcd")
         ->type_name("REPLICA")
         ->required();
+    init->add_option("--host-at", arguments.hosts,
+                     "NAME=ADDRESS of each host whose API replicas are to reach; may be repeated")
+        ->type_name("MACHINE");
     init->add_option("--days", arguments.days, "days for which certificates are valid")
         ->check(CLI::Range(1, 3650));
 }

@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "api/types/json.hpp"
 #include "api/types/test_lines.hpp"
 
 namespace vfmgr {
@@ -36,6 +38,25 @@ std::vector<TestResult> printable_tests(std::vector<TestResult> tests) {
 
 std::string warning_lines(std::string const& detail, std::string const& remedy) {
     return fmt::format("warning: {}\n  remedy: {}\n", cell(detail), cell(remedy));
+}
+
+// A fleet's lists are a host's, with the host in each item. The last column has it: the first names
+// the object.
+Table with_hosts(Table table, std::string const& body) {
+    bool const has_them = std::ranges::find(table.columns, "HOST") != table.columns.end();
+    if (has_them || table.rows.empty() || body.find("\"host\":\"") == body.npos) return table;
+    auto const document = parse_json(body);
+    if (!document || !document->is_object() || !document->contains("items")) return table;
+    auto const& items = document->at("items");
+    if (items.size() != table.rows.size()) return table;
+    table.columns.emplace_back("HOST");
+    for (std::size_t row = 0; row < table.rows.size(); ++row) {
+        auto const& item = items[row];
+        auto const host = item.is_object() ? item.find("host") : item.end();
+        bool const named = item.is_object() && host != item.end() && host->is_string();
+        table.rows[row].push_back(named ? cell(host->get<std::string>()) : "-");
+    }
+    return table;
 }
 
 Table interface_table(std::vector<HostInterface> const& interfaces) {
@@ -356,7 +377,7 @@ Result<void> print(Table const& table, std::string const& page, std::string cons
 }
 
 Result<void> print(Table const& table, std::string const& body, Options const& options) {
-    VFMGR_TRY(auto const text, rendered(table, body, options));
+    VFMGR_TRY(auto const text, rendered(with_hosts(table, body), body, options));
     write_out(text, options.format == Format::json   ? Shown::json
                     : options.format == Format::yaml ? Shown::yaml
                                                      : Shown::text);

@@ -95,7 +95,7 @@ def test_a_context_is_used_until_another_is(home):
     assert shown["context"] == "lab" and shown["token_file"], shown
     listed = json.loads(run("-j", "context", "list", env=environment(home)).stdout)["items"]
     assert {one["context"]: one["current"] for one in listed} == {
-        "false": False, "lab": True, "local": False}
+        "false": False, "fleet": False, "lab": True, "local": False}
     for name in run("context", "list", "-o", "name", env=environment(home)).stdout.split():
         run("context", "use", name, env=environment(home))
     assert "local" in run("context", "show", env=environment(home)).stdout

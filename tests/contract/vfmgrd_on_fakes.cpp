@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The real vfmgrd, run(), with the real vfmgr-guestd, on a host of fakes:
 //
-//   vfmgrd_on_fakes --config vfmgr.toml --host host.json [--guests SOCKET]
+//   vfmgrd_on_fakes --config vfmgr.toml --host host.json [--config-dir FOLDER] [--guests SOCKET]
 //                   [--responder FOLDER --responder-port PORT] [--kept FILE]
 //
 // fake_host.hpp describes the host's document. Changes to the host come as lines of JSON on
@@ -152,7 +152,8 @@ std::map<std::string, std::string> options(std::vector<std::string> const& words
 
 int run_on_fakes(std::vector<std::string> const& words) {
     auto named = options(words);
-    ConfigPaths const paths{named["--config"], "/nonexistent", true};
+    auto const& more = named["--config-dir"];
+    ConfigPaths const paths{named["--config"], more.empty() ? "/nonexistent" : more, true};
     auto const config = load_config(paths);
     if (!config) return failed(config.error());
     auto const described = document(named["--host"]);

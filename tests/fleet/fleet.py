@@ -63,10 +63,10 @@ class Replica(Program):
 
 
 class Fleet:
-    """`members` of etcd and `replicas`, begun; end() ends them. Hosts are a World's. With a
-    network, each member and replica is a party of it."""
+    """`members` of etcd and `replicas`, begun with more of a configuration; end() ends them.
+    Hosts are a World's. With a network, each member and replica is a party of it."""
 
-    def __init__(self, folder, members=1, replicas=2, network=None, environment=()):
+    def __init__(self, folder, members=1, replicas=2, config="", network=None, environment=()):
         """`environment`: of the members, NAME=VALUE."""
         self.folder = folder / "fleet"
         etcds = self.parties(network, "e", 2, members)
@@ -76,9 +76,9 @@ class Fleet:
               *(word for one in names for word in ("--replica", f"{one.name}={one.address}")))
         self.members, self.replicas = [], []
         for one in etcds:
-            self.members.append(etcd.Member(self.folder / "etcd" / one.name, one, environment))
+            self.members.append(etcd.Member(self.folder / "machines" / one.name, one, environment))
         for one in names:
-            self.replicas.append(Replica(self.folder / "replica" / one.name, party=one))
+            self.replicas.append(Replica(self.folder / "machines" / one.name, config, one))
         for replica in self.replicas:
             replica.ready()
 

@@ -127,9 +127,9 @@ class Network:
         run("ip", "-n", namespace, "link", "set", "lo", "up")
         return namespace
 
-    def join(self, name):
+    def join(self, name, address=None):
         with self.lock:
-            namespace, address = self.make(name), str(next(self.addresses))
+            namespace, address = self.make(name), address or str(next(self.addresses))
             port = f"p{len(self.made)}"
         party = Party(name, namespace, address)
         # Made inside the bridge's namespace: the machine's own never has it.

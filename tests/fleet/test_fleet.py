@@ -87,6 +87,9 @@ def test_one_inventory(fleet, joined):
         own = [dict(vf, host=name) for name, host in sorted(joined.items())
                for vf in host.ask("GET", "/v1/vfs")[1]["items"]]
         assert page["items"] == own
+    listed = vfctl("vf", "list", at=fleet.replicas[0].socket)
+    assert "HOST" in listed.splitlines()[0] and {line.split()[-1] for line in
+                                                 listed.splitlines()[1:]} == set(joined)
     # A cursor of one replica goes on at the other.
     first = fleet.replicas[0].get("/v1/vfs?limit=3")
     rest = fleet.replicas[1].get(f"/v1/vfs?cursor={first['next']}")
