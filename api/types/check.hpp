@@ -58,7 +58,7 @@ struct Finding {
 // Failed or a warning.
 [[nodiscard]] bool is_bad(Finding const& finding);
 
-enum class CheckedMachine { host, guest };
+enum class CheckedMachine { host, guest, fleet };
 
 struct CheckReport {
     CheckedMachine machine = CheckedMachine::host;

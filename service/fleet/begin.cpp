@@ -11,6 +11,7 @@
 #include "service/fleet/etcd/election.hpp"
 #include "service/fleet/inventory/fleet_event_streams.hpp"
 #include "service/fleet/membership.hpp"
+#include "service/fleet/metrics.hpp"
 #include "service/fleet/routes/routes.hpp"
 #include "service/log.hpp"
 
@@ -51,6 +52,7 @@ class Fleet {
     Fleet(Self self, Config const& config, std::unique_ptr<Etcd> etcd, Front const& front,
           Clock& clock)
         : self_(std::move(self)),
+          certificate_files_{config.tls.certificate_file, config.ca_file},
           front_(front),
           clock_(clock),
           etcd_(std::move(etcd)),
@@ -127,7 +129,12 @@ class Fleet {
         return {};
     }
     [[nodiscard]] std::vector<FleetRoute> routes() const {
-        return all_fleet_routes(parts_, front_.workers, streams_, front_.io_post);
+        return all_fleet_routes(parts_, front_.workers, streams_, {*etcd_, certificate_files_},
+                                front_.io_post);
+    }
+    [[nodiscard]] MetricFamilies metrics() const {
+        return fleet_metrics({*registry_.state(), *inventory_.snapshot(), *followers_.reaches(),
+                              self_.name, clock_.now()});
     }
 
   private:
@@ -203,6 +210,7 @@ class Fleet {
     }
 
     Self const self_;
+    std::vector<std::string> const certificate_files_;
     Front const front_;
     Clock& clock_;
     Stop stop_;
@@ -235,7 +243,7 @@ Result<FleetSeams> begin(Config const& config, Front const& front, MakeEtcd cons
                         std::make_shared<Tenants const>()};
     return FleetSeams{.access = [nobody] { return nobody; },
                       .not_ready = [fleet] { return fleet->not_ready(); },
-                      .metrics = [] { return MetricFamilies(); },
+                      .metrics = [fleet] { return fleet->metrics(); },
                       .save_token_uses = [](std::map<std::string, TokenUse> const&) {},
                       .routes = fleet->routes()};
 }

@@ -20,6 +20,7 @@ Result<Contact> read_contact(std::string_view body) {
     if (view.membership) {
         contact.fleet = view.membership->fleet;
         contact.host = view.membership->host;
+        contact.fence = view.membership->fence;
     }
     contact.store = view.store;
     contact.last_event = view.last_event;

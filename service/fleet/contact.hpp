@@ -18,6 +18,7 @@ struct Contact {
     std::string host;                   // its name there
     std::string store;                  // id of its store
     std::uint64_t last_event = 0;       // the highest number that it gave to an event
+    std::uint64_t fence = 0;            // the highest that it has had; it refuses lower ones
     std::optional<Time> restored_at{};  // a backup was restored, and nobody has confirmed it
     bool operator==(Contact const&) const = default;
 };

@@ -5,6 +5,9 @@
 #include <memory>
 #include <string>
 
+#include "service/fleet/hosts/followers.hpp"
+#include "service/fleet/inventory/inventory.hpp"
+#include "service/fleet/state.hpp"
 #include "service/fleet/workers.hpp"
 #include "service/metrics/families.hpp"
 
@@ -32,5 +35,17 @@ class FleetMetrics {
 };
 
 [[nodiscard]] MetricFamilies worker_metrics(Workers::Load const& load);
+
+// What a replica knows of the fleet. The number of series does not grow with hosts beyond
+// named_hosts_max.
+struct KnownFleet {
+    State const& state;
+    InventoryView const& inventory;
+    Reaches const& reaches;
+    std::string replica;  // the name of this one
+    Time now{};
+};
+inline constexpr std::size_t named_hosts_max = 64;  // those that are unreachable for longest
+[[nodiscard]] MetricFamilies fleet_metrics(KnownFleet const& fleet);
 
 }  // namespace vfmgr::fleet

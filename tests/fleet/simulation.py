@@ -43,10 +43,10 @@ class SimulatedHost:
 class Share:
     """A process with the hosts from number `first` on."""
 
-    def __init__(self, folder, keys, first, hosts, port, ca_file, program):
+    def __init__(self, folder, keys, first, hosts, port, ca_file, fleet, program):
         words = [program, "--views", HERE / "views", "--keys", keys, "--commits",
                  folder / f"commits-{first}", "--first", first, "--hosts", hosts, "--port", port,
-                 *(["--ca", ca_file] if ca_file else [])]
+                 *(["--ca", ca_file] if ca_file else []), *(["--fleet", fleet] if fleet else [])]
         self.log = (folder / f"log-{first}").open("w+")
         self.process = subprocess.Popen(list(map(str, words)), stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=self.log, text=True)
@@ -73,9 +73,10 @@ class Share:
 
 
 class Simulation:
-    def __init__(self, folder, hosts, processes=2, port=PORT, ca_file=None, program=PROGRAM):
-        """Returns when all hosts serve. What they commit is in `folder`; their keys are in memory,
-        and are gone at the end."""
+    def __init__(self, folder, hosts, processes=2, port=PORT, ca_file=None, fleet=None,
+                 program=PROGRAM):
+        """Returns when all hosts serve; with `fleet`, as members of the fleet of that id. What they
+        commit is in `folder`; their keys are in memory, and are gone at the end."""
         folder.mkdir(exist_ok=True)
         self.keys = tempfile.TemporaryDirectory(dir="/dev/shm")
         keys = Path(self.keys.name)
@@ -83,7 +84,7 @@ class Simulation:
                                                 for number in range(1, hosts + 1))}
         began, each = time.monotonic(), -(-hosts // processes)
         self.shares = [Share(folder, keys, first, min(each, hosts + 1 - first), port, ca_file,
-                             program)
+                             fleet, program)
                        for first in range(1, hosts + 1, each)]
         for share in self.shares:
             share.wait()

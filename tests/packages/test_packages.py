@@ -65,7 +65,8 @@ def test_the_fleets_package_is_apart_from_a_hosts(tmp_path):
         "etc/vfmgr/fleetd.toml", "usr/libexec/vfmgr/vfmgr-fleetd",
         "usr/lib/systemd/system/vfmgr-fleetd.service", "usr/lib/sysusers.d/vfmgr-fleet.conf",
         "usr/share/man/man8/vfmgr-fleetd.8", "usr/share/vfmgr/openapi-fleet.json",
-        "usr/share/vfmgr/openapi-fleet.yaml", "usr/share/doc/vfmgr-fleet/copyright",
+        "usr/share/vfmgr/openapi-fleet.yaml",
+        "usr/share/vfmgr/prometheus/vfmgr-fleet.rules.yml", "usr/share/doc/vfmgr-fleet/copyright",
         "usr/share/doc/vfmgr-fleet/changelog", "usr/share/lintian/overrides/vfmgr-fleet"}
     needed = set(re.findall(r"NEEDED +(\S+)", run(
         "objdump", "-p", tmp_path / "usr/libexec/vfmgr/vfmgr-fleetd").decode()))

@@ -160,6 +160,7 @@ struct MemberStatus {
     std::uint64_t raft_index = 0;
     std::int64_t bytes = 0;             // of its database, on disk
     std::int64_t bytes_in_use = 0;      // what defragmentation would leave
+    std::int64_t bytes_max = 0;         // its quota; 0: etcd does not say, before 3.6
     std::vector<std::string> alarms{};  // "NOSPACE", "CORRUPT"
 };
 

@@ -64,11 +64,12 @@ Result<void> check_known(Parts const& parts) {
 
 std::vector<FleetRoute> all_fleet_routes(
     Parts const& parts, Workers& workers, FleetEventStreams const& streams,
-    std::function<void(std::function<void()>)> const& io_post) {
+    DoctorSources const& doctor, std::function<void(std::function<void()>)> const& io_post) {
     std::vector<FleetRoute> all;
     for (auto const& routes :
-         {fleet_routes(parts), host_routes(parts, workers), join_routes(parts, workers),
-          inventory_routes(parts), event_routes(streams), passing_routes(parts, io_post)})
+         {fleet_routes(parts), doctor_routes(parts, workers, doctor), host_routes(parts, workers),
+          join_routes(parts, workers), inventory_routes(parts), event_routes(streams),
+          passing_routes(parts, io_post)})
         all.insert(all.end(), routes.begin(), routes.end());
     for (auto& route : all) {
         if (route.endpoint.path == "/v1/fleet") continue;  // says itself how old it is

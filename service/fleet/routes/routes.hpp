@@ -22,10 +22,18 @@ namespace vfmgr::fleet {
 [[nodiscard]] std::vector<FleetRoute> passing_routes(
     Parts const& parts, std::function<void(std::function<void()>)> io_post);
 
+// What doctor looks at besides the parts.
+struct DoctorSources {
+    Etcd& etcd;
+    std::vector<std::string> certificate_files;  // that this replica uses
+};
+[[nodiscard]] std::vector<FleetRoute> doctor_routes(Parts const& parts, Workers& workers,
+                                                    DoctorSources const& sources);
+
 // All of them. The first that fits a request answers it.
 [[nodiscard]] std::vector<FleetRoute> all_fleet_routes(
     Parts const& parts, Workers& workers, FleetEventStreams const& streams,
-    std::function<void(std::function<void()>)> const& io_post);
+    DoctorSources const& doctor, std::function<void(std::function<void()>)> const& io_post);
 
 // Answers on one of the workers' threads.
 using Answer = Result<http::Response> (*)(Parts const& parts, Call const& call);

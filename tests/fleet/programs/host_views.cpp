@@ -3,13 +3,14 @@
 // answers allow (simulated_host.hpp). For benches and tests of a large fleet:
 //
 //   host_views --views FOLDER --keys FOLDER --commits FILE --first 1 --hosts 250 [--port 8470]
-//              [--ca FILE]
+//              [--ca FILE] [--fleet ID]
 //
 // Host n is at 127.1.(n / 250).(n % 250 + 1), with a key of its own, which is made if the folder
 // has none. What hosts commit is appended to one file and synced. With --ca, hosts answer only
-// clients of that CA. Prints "ready" when all serve. Each line on standard input is a JSON object,
-// and is answered by a line of counts: {"events_per_second": 50} has so many events happen from
-// then on, to one host after the other; {} changes nothing. Ends with its standard input.
+// clients of that CA; with --fleet, each says that it is in that fleet, as "hn". Prints "ready"
+// when all serve. Each line on standard input is a JSON object, and is answered by a line of
+// counts: {"events_per_second": 50} has so many events happen from then on, to one host after the
+// other; {} changes nothing. Ends with its standard input.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -102,7 +103,8 @@ Result<void> start(Simulation& simulation, std::map<std::string, std::string>& n
             VFMGR_CHECK(http::make_self_signed(stem + ".crt", stem + ".key",
                                                {fmt::format("h{}", number), address}));
         auto& host = simulation.hosts.emplace_back(number, simulation.views, simulation.commits,
-                                                   simulation.counts, !named["--ca"].empty());
+                                                   simulation.counts, !named["--ca"].empty(),
+                                                   named["--fleet"]);
         VFMGR_CHECK(simulation.server.listen(
             http::TlsListen{address, port, stem + ".crt", stem + ".key", named["--ca"]},
             [&host](http::Request request, http::Respond respond) {

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "api/http/sse.hpp"
+#include "api/types/fleet_host.hpp"
 #include "api/types/json.hpp"
 #include "api/types/reservation.hpp"
 #include "api/types/time.hpp"
@@ -62,13 +63,18 @@ struct SimulatedHost::Reader {
 };
 
 SimulatedHost::SimulatedHost(std::uint32_t number, Views const& views, Commits& commits,
-                             Counts& counts, bool authenticated)
+                             Counts& counts, bool authenticated, std::string const& fleet)
     : number_(number),
       views_(views),
       commits_(commits),
       counts_(counts),
       authenticated_(authenticated),
-      free_(views.free) {}
+      free_(views.free) {
+    if (fleet.empty()) return;
+    membership_.emplace();
+    membership_->fleet = fleet;
+    membership_->host = fmt::format("h{}", number);
+}
 
 // Changes are answered when they are on the disk, everything else at once.
 void SimulatedHost::answer(http::Request request, http::Respond respond) {
@@ -102,8 +108,13 @@ Result<http::Response> SimulatedHost::document(http::Request const& request) {
         limit != request.query.end() && number_in(limit->second).value_or(0) < 100)
         return fail(Problem::invalid_request, "the simulation answers whole lists",
                     "ask for 100 items or more");
-    if (path == "/v1/fleet" && !membership_.is_null())
-        return with_tag(request, to_json_text(membership_));
+    if (path == "/v1/fleet" && membership_) {
+        FleetView view;
+        view.membership = membership_;
+        view.store = fmt::format("store-{}", number_);
+        view.last_event = last_event_;
+        return tagged(200, to_json_text(JsonWriter::encode(view)), "\"fleet\"");
+    }
     if (path == "/v1/identities" && !identities_.is_null())
         return tagged(200, to_json_text(identities_), fmt::format("\"{}\"", identities_revision_));
     if (path.starts_with(reservations_path)) {
@@ -141,8 +152,11 @@ Result<http::Response> SimulatedHost::change(http::Request const& request) {
         if (request.method == "DELETE") return release(name);
     }
     if (path == "/v1/fleet" && request.method == "PUT") {
-        VFMGR_TRY(membership_, parse_json(request.body));
-        return http::json_response(200, membership_);
+        VFMGR_TRY(auto const answer, from_json_text<JoinAnswer>(request.body));
+        membership_.emplace();
+        membership_->fleet = answer.fleet;
+        membership_->host = answer.host;
+        return http::json_response(200, *membership_);
     }
     return nothing_there(request);
 }

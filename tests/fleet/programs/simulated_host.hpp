@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "api/http/http.hpp"
+#include "api/types/fleet.hpp"
 #include "tests/fleet/programs/commits.hpp"
 #include "tests/fleet/programs/views.hpp"
 
@@ -25,7 +26,7 @@ class SimulatedHost {
     // What it refers to outlives it. `authenticated`: it answers only who showed a certificate that
     // was verified.
     SimulatedHost(std::uint32_t number, Views const& views, Commits& commits, Counts& counts,
-                  bool authenticated);
+                  bool authenticated, std::string const& fleet);
     void answer(http::Request request, http::Respond respond);
     // A setting of its first VF changes, or changes back, and its streams tell so: an event as
     // vfmgrd's, whose `detail` ends with "sent at SECONDS", of CLOCK_MONOTONIC.
@@ -52,7 +53,8 @@ class SimulatedHost {
     bool const authenticated_;
     std::vector<VfId> free_;
     std::map<std::string, nlohmann::json> reservations_;  // besides the recorded one
-    nlohmann::json identities_, membership_;              // null: as recorded; of no fleet
+    nlohmann::json identities_;                           // null: as recorded
+    std::optional<FleetMembership> membership_;           // absent: it is in no fleet
     std::uint64_t changes_ = 1;                           // of its documents
     std::uint64_t identities_revision_ = 1, fence_ = 0, last_event_ = 0;
     bool drifted_ = false;

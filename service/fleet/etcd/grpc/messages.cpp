@@ -128,6 +128,7 @@ MemberStatus status_of(pb::StatusResponse const& answer) {
     status.raft_index = answer.raftindex();
     status.bytes = answer.dbsize();
     status.bytes_in_use = answer.dbsizeinuse();
+    status.bytes_max = answer.dbsizequota();
     return status;
 }
 

@@ -36,7 +36,7 @@ struct Routes : testing::Test {
 
     std::vector<FleetRoute> all() {
         FleetSeams seams;
-        seams.routes = all_fleet_routes(parts, workers, streams, [](auto const&) {});
+        seams.routes = all_fleet_routes(parts, workers, streams, {etcd, {}}, [](auto const&) {});
         return all_routes({workers, audit, metrics}, seams);
     }
 };
