@@ -108,10 +108,13 @@ template <class F, Of<FleetReservation> V>
 void fields(F& f, V& reservation) {
     f.value("name", reservation.name);
     f.value("spec", reservation.spec);
+    f.value("state", reservation.state);
     f.value("host", reservation.host);
+    f.value("pfs", reservation.pfs);
     f.value("vfs", reservation.vfs);
     f.value("gpus", reservation.gpus);
     f.value("candidates", reservation.candidates);
+    f.value("more_candidates", reservation.more_candidates);
     f.value("requested_by", reservation.requested_by);
     f.value("created_at", reservation.created_at);
     f.value("expires_at", reservation.expires_at);

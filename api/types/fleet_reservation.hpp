@@ -11,7 +11,9 @@
 
 #include "api/types/addresses.hpp"
 #include "api/types/attachment.hpp"
+#include "api/types/enum_names.hpp"
 #include "api/types/json_fwd.hpp"
+#include "api/types/reservation.hpp"
 #include "api/types/time.hpp"
 #include "api/types/topology.hpp"
 
@@ -49,6 +51,8 @@ struct FleetReservationSpec {
 // What `within` is when the request leaves it out: PCI switches only, no host bridge.
 inline constexpr PciDistance near_enough = PciDistance::pxb;
 
+inline constexpr std::size_t fleet_candidates_max = 64;
+
 // A host that was considered.
 struct HostCandidate {
     std::string host;
@@ -57,13 +61,24 @@ struct HostCandidate {
     bool operator==(HostCandidate const&) const = default;
 };
 
+// planned: nothing is kept, this is what a request would get. holding: the host has not confirmed
+// that it keeps the VFs. held: it has.
+enum class HoldState { planned, holding, held };
+template <>
+inline constexpr std::array<EnumName<HoldState>, 3> enum_names<HoldState> = {
+    {{HoldState::planned, "planned"}, {HoldState::holding, "holding"}, {HoldState::held, "held"}}};
+
 struct FleetReservation {
     std::string name;
     FleetReservationSpec spec;
+    HoldState state = HoldState::holding;
     std::string host;
+    std::vector<VfsOfPf> pfs;      // so many VFs of each PF were chosen
     std::vector<VfId> vfs;         // as the host reports them: those that no attachment has yet
     std::vector<PciAddress> gpus;  // that they are near; nobody keeps them from others
-    std::vector<HostCandidate> candidates;  // the chosen one first
+    // The chosen one first; fleet_candidates_max at most.
+    std::vector<HostCandidate> candidates;
+    std::uint32_t more_candidates = 0;  // that are not named
     std::string requested_by;
     Time created_at{};
     Time expires_at{};

@@ -70,6 +70,7 @@ void fields(F& f, V& reservation) {
     f.nullable("tenant", reservation.tenant);
 }
 
+template struct Json<VfsOfPf>;
 template struct Json<ReservationSpec>;
 template struct Json<Reservation>;
 

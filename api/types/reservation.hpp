@@ -43,6 +43,7 @@ struct Reservation {
     bool operator==(Reservation const&) const = default;
 };
 
+extern template struct Json<VfsOfPf>;
 extern template struct Json<ReservationSpec>;
 extern template struct Json<Reservation>;
 

@@ -88,6 +88,7 @@ Result<void> adopt(Options const& options, std::string const& name,
                     fmt::format("--address is one VF's, and VM {} has {}", vm.name, vfs.size()),
                     "name the VF (--vf), or leave --address out");
     std::vector<std::string> ids;
+    std::vector<std::string> paths;
     for (auto const& pci : vfs) {
         auto settled = change(connection, options,
                               {.method = "POST",
@@ -100,11 +101,12 @@ Result<void> adopt(Options const& options, std::string const& name,
         if (!settled->done) continue;
         auto const& subject = settled->done->operation.subject;
         ids.push_back(subject.substr(subject.rfind('/') + 1));
+        paths.push_back(settled->done->at(subject));
         print_sentence(
             fmt::format("VM {} keeps VF {}, as attachment {}", vm.name, to_string(pci), ids.back()),
             options);
     }
-    return ids.empty() ? Result<void>() : print_attachments(connection, options, ids);
+    return ids.empty() ? Result<void>() : print_attachments(connection, options, paths);
 }
 
 }  // namespace

@@ -102,10 +102,13 @@ Result<void> attach(Options const& options, AttachArguments const& arguments) {
     auto const& receiver = spec.holder ? spec.holder->name : spec.vm;
     if (several) {
         print_sentence(fmt::format("VM {} has its {} VFs", receiver, *arguments.count), options);
-        return print_attachments(connection, options, operation.attachments);
+        std::vector<std::string> paths;
+        for (auto const& id : operation.attachments)
+            paths.push_back(settled.done->at("/v1/attachments/" + id));
+        return print_attachments(connection, options, paths);
     }
     print_sentence(fmt::format("VM {} has its VF", receiver), options);
-    return print_attachment(connection, options, operation.subject);
+    return print_attachment(connection, options, settled.done->at(operation.subject));
 }
 
 Result<void> set_attachment(Options const& options, std::string const& name,
@@ -331,11 +334,11 @@ void add_verify_options(CLI::App& command, VerifyArguments& arguments) {
 }  // namespace
 
 Result<void> print_attachments(Connection const& connection, Options const& options,
-                               std::vector<std::string> const& ids) {
+                               std::vector<std::string> const& paths) {
     auto documents = json::array();
     std::vector<Attachment> attachments;
-    for (auto const& id : ids) {
-        VFMGR_TRY(auto const response, connection.send({.path = "/v1/attachments/" + id}));
+    for (auto const& path : paths) {
+        VFMGR_TRY(auto const response, connection.send({.path = path}));
         VFMGR_TRY(attachments.emplace_back(), value_of<Attachment>(response));
         documents.push_back(json::parse(response.body));
     }

@@ -20,6 +20,7 @@
 #include "api/types/firmware.hpp"
 #include "api/types/fleet.hpp"
 #include "api/types/fleet_host.hpp"
+#include "api/types/fleet_reservation.hpp"
 #include "api/types/host_tree.hpp"
 #include "api/types/identities.hpp"
 #include "api/types/json.hpp"
@@ -233,6 +234,7 @@ template Result<CheckReport> value_of(http::Response const&);
 template Result<DryRun> value_of(http::Response const&);
 template Result<HostTree> value_of(http::Response const&);
 template Result<FleetHost> value_of(http::Response const&);
+template Result<FleetReservation> value_of(http::Response const&);
 template Result<NewJoinToken> value_of(http::Response const&);
 template Result<FirmwareView> value_of(http::Response const&);
 template Result<InteropWindow> value_of(http::Response const&);

@@ -61,6 +61,15 @@ Error failure_of(Operation const& operation) {
             "see vfmgrd's log: journalctl -u vfmgrd"};
 }
 
+// A fleet's answer says below which of its hosts the operation is.
+std::string place_of_answer(http::Response const& response) {
+    auto const found = response.headers.find("location");
+    auto const location = found == response.headers.end() ? std::string() : found->second;
+    auto const end = location.find("/operations/");
+    return location.starts_with("/v1/hosts/") && end != location.npos ? location.substr(0, end)
+                                                                      : std::string();
+}
+
 }  // namespace
 
 std::string status_line(Operation const& operation, std::size_t columns) {
@@ -79,8 +88,11 @@ std::string status_line(Operation const& operation, std::size_t columns) {
 }
 
 Result<Done> follow(Connection const& connection, Options const& options,
-                    std::string const& operation_id, std::optional<Operation> const& known) {
-    auto const resume = fmt::format("vfctl op wait {}", operation_id);
+                    std::string const& operation_id, std::optional<Operation> const& known,
+                    std::string const& below) {
+    auto const path = (below.empty() ? "/v1" : below) + "/operations/" + operation_id;
+    auto const resume = below.empty() ? fmt::format("vfctl op wait {}", operation_id)
+                                      : fmt::format("vfctl query GET {}?wait=30", path);
     Interruption const interruption(fmt::format(
         "\nvfctl: operation {} continues; wait for it with: {}\n", operation_id, resume));
     Display display(options);
@@ -89,7 +101,7 @@ Result<Done> follow(Connection const& connection, Options const& options,
     // A terminal shows the current state at once.
     auto wait = display.shown() && !known ? std::chrono::seconds(0) : next_wait;
     while (true) {
-        auto const response = connection.send({.path = "/v1/operations/" + operation_id,
+        auto const response = connection.send({.path = path,
                                                .query = {{"wait", std::to_string(wait.count())}},
                                                .timeout = wait + std::chrono::seconds(30)});
         if (!response) {
@@ -105,7 +117,7 @@ Result<Done> follow(Connection const& connection, Options const& options,
         display.clear();
         print_remarks(operation, options);
         if (operation.state == OperationState::failed) return fail(failure_of(operation));
-        return Done{std::move(operation), response->body};
+        return Done{std::move(operation), response->body, below};
     }
 }
 
@@ -118,7 +130,8 @@ Result<Settled> settle(Connection const& connection, Options const& options,
             print(operation_table({operation}), operation.id + "\n", response.body, options));
         return Settled{.shown = true};
     }
-    VFMGR_TRY(auto done, follow(connection, options, operation.id, operation));
+    VFMGR_TRY(auto done,
+              follow(connection, options, operation.id, operation, place_of_answer(response)));
     return Settled{.done = std::move(done)};
 }
 

@@ -17,13 +17,21 @@ namespace vfmgr {
 // An operation that has succeeded.
 struct Done {
     Operation operation;
-    std::string body;  // as the API returned it
+    std::string body;     // as the API returned it
+    std::string below{};  // of a host that a fleet passed the request on to: "/v1/hosts/h1"
+
+    // Where something of its is, such as its subject "/v1/attachments/3f9c2b1d".
+    [[nodiscard]] std::string at(std::string const& path) const {
+        return below.empty() ? path : below + path.substr(path.find('/', 1));
+    }
 };
 // Waits for the end, and prints what its steps remarked. Returns the operation, or why it failed.
-// Ctrl-C ends vfctl only. `known`: the operation as the API has just answered with it.
+// Ctrl-C ends vfctl only. `known`: the operation as the API has just answered with it. `below`: as
+// of Done.
 [[nodiscard]] Result<Done> follow(Connection const& connection, Options const& options,
                                   std::string const& operation_id,
-                                  std::optional<Operation> const& known = {});
+                                  std::optional<Operation> const& known = {},
+                                  std::string const& below = {});
 
 // What became of a write.
 struct Settled {

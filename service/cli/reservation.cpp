@@ -9,6 +9,7 @@
 #include "service/cli/add_command.hpp"
 #include "service/cli/choice.hpp"
 #include "service/cli/connection.hpp"
+#include "service/cli/fleet_reservation.hpp"
 #include "service/cli/progress.hpp"
 #include "service/cli/show.hpp"
 
@@ -36,23 +37,20 @@ std::string reservation_page(Reservation const& one, Options const& options) {
 
 Result<void> show_reservation(Options const& options, std::string const& name) {
     VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(bool const fleet, is_fleet(connection));
+    if (fleet) return show_in_fleet(connection, options, name);
     VFMGR_TRY(auto const response, connection.send({.path = reservation_path(name)}));
     return print_answer<Reservation>(
         response, options, [](Reservation const& one) { return reservation_table({one}); },
         reservation_page);
 }
 
-struct ReservationArguments {
-    std::string pool;
-    std::string network;
-    std::uint16_t count = 1;
-    bool distinct_pfs = false;
-    std::uint32_t seconds = ReservationSpec{}.seconds;
-};
-
 Result<void> make(Options const& options, std::string const& name,
                   ReservationArguments const& arguments) {
     VFMGR_TRY(auto const connection, Connection::open(options));
+    VFMGR_TRY(bool const fleet, is_fleet(connection));
+    if (fleet) return reserve_in_fleet(connection, options, name, arguments);
+    VFMGR_CHECK(refuse_places(arguments));
     ReservationSpec spec;
     if (!arguments.pool.empty()) spec.pool = arguments.pool;
     if (!arguments.network.empty()) spec.network = arguments.network;
@@ -79,7 +77,7 @@ Result<void> release(Options const& options, std::string const& name) {
 
 void add_reservation_commands(CLI::App& app, Session& session) {
     auto* const reservation = add_group(app, "reservation", "keep VFs for later, for a time");
-    add_command(*reservation, session, "list", "list the reservations of the host",
+    add_command(*reservation, session, "list", "list the reservations of the host or the fleet",
                 [](Options const& options) {
                     return print_list<Reservation>(options, {.path = reservations_path},
                                                    reservation_table);
@@ -93,8 +91,20 @@ void add_reservation_commands(CLI::App& app, Session& session) {
     command->add_option("--network", arguments.network, "on PFs that carry this network")
         ->type_name("NETWORK");
     command->add_option("--count", arguments.count, "number of VFs, 1 to 128");
-    command->add_flag("--distinct-pfs", arguments.distinct_pfs, "each VF on a PF of its own");
+    command->add_flag("--distinct-pfs,--one-per-rail", arguments.distinct_pfs,
+                      "each VF on a PF of its own; of a fleet, on a rail of its own");
     command->add_option("--seconds", arguments.seconds, "for this time, 10 to 604800");
+    command->add_option("--on-host", arguments.hosts, "of a fleet: one of these; may be repeated")
+        ->type_name("NAME");
+    command->add_option("--on-rack", arguments.racks, "of a fleet: one of these; may be repeated")
+        ->type_name("RACK");
+    command->add_option("--on-label", arguments.labels, "KEY=VALUE of the host; may be repeated")
+        ->type_name("LABEL");
+    command
+        ->add_option("--same-rack", arguments.same_rack,
+                     "of a fleet: those that name the same group get one rack")
+        ->type_name("GROUP");
+    command->add_flag("--spread", arguments.spread, "of a fleet: the emptiest host that suits");
     add_named(*reservation, session, "release", "give up the VFs that it still keeps", by_name,
               release);
 }

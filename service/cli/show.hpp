@@ -60,9 +60,9 @@ template <class T>
         return cell(setting);
 }
 
-// Prints these attachments, as the API has them.
+// Prints the attachments at these paths, as the API has them.
 [[nodiscard]] Result<void> print_attachments(Connection const& connection, Options const& options,
-                                             std::vector<std::string> const& ids);
+                                             std::vector<std::string> const& paths);
 
 // All of vfctl's answers go to standard output here; run_vfctl() checks that the write succeeded.
 void write_out(std::string_view text, Shown as);

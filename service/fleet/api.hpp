@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,8 @@ struct FleetSeams {
     // Of the tokens that were used, by their ids: now and then, and at the stop.
     std::function<void(std::map<std::string, TokenUse> const&)> save_token_uses;
     std::vector<FleetRoute> routes;  // besides those below
+    // By what the other replicas are known, which pass requests on; absent: nobody is let in so.
+    std::optional<FleetTrust> replicas{};
 };
 
 class FleetMetrics;

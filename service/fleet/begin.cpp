@@ -9,6 +9,7 @@
 #include "api/types/text.hpp"
 #include "service/fleet/contacts.hpp"
 #include "service/fleet/etcd/election.hpp"
+#include "service/fleet/hosts/host_calls.hpp"
 #include "service/fleet/inventory/fleet_event_streams.hpp"
 #include "service/fleet/membership.hpp"
 #include "service/fleet/metrics.hpp"
@@ -36,6 +37,7 @@ Result<Self> self_of(Config const& config, Time now) {
                     "set listen.tls.ca_file in fleetd.toml to the fleet's CA");
     VFMGR_TRY(self.ca_sha256, http::ca_fingerprint(*ca));
     self.ca = std::move(*ca);
+    self.ca_file = config.ca_file;
     self.name = config.name;
     self.url = config.url;
     self.started_at = now;
@@ -92,11 +94,24 @@ class Fleet {
                                  {{"fence", std::to_string(fence)}});
                          },
                      .lost = [] { log(Severity::notice, "this replica no longer schedules"); }}),
-          parts_{self_, registry_, writer_, inventory_, followers_, pool_, clock_} {}
+          scheduler_({[this] { return registry_.state(); },
+                      writer_,
+                      [this] { return inventory_.snapshot(); },
+                      [this] { return election_.fence(); },
+                      [this](Revision revision, Deadline deadline) {
+                          return registry_.wait_for(revision, deadline);
+                      },
+                      [this](HostRecord const& host, http::Request const& request,
+                             std::chrono::milliseconds timeout) {
+                          return send_to(pool_, host, request, timeout);
+                      },
+                      {clock, [this](Deadline then) { return stop_.wait_until(then); }}}),
+          parts_{self_, registry_, writer_, inventory_, followers_, pool_, clock_, scheduler_} {}
 
     ~Fleet() {
         stop_.request();
         founding_.reset();
+        scheduler_.stop();
         election_.stop();
         presence_.stop();
         registry_.stop();
@@ -111,6 +126,7 @@ class Fleet {
         followers_.start();
         contacts_.start();
         registry_.start();
+        scheduler_.start();
         founding_ = std::make_unique<OwnThread>([this] { return found(); }, [] {});
     }
 
@@ -128,6 +144,7 @@ class Fleet {
         }
         return {};
     }
+    [[nodiscard]] Self const& self() const { return self_; }
     [[nodiscard]] std::vector<FleetRoute> routes() const {
         return all_fleet_routes(parts_, front_.workers, streams_, {*etcd_, certificate_files_},
                                 front_.io_post);
@@ -225,6 +242,7 @@ class Fleet {
     Followers followers_;
     Presence presence_;
     Election election_;
+    Scheduler scheduler_;
     Parts const parts_;
     bool takes_part_ = false;  // of the thread below
     std::unique_ptr<OwnThread> founding_;
@@ -241,11 +259,13 @@ Result<FleetSeams> begin(Config const& config, Front const& front, MakeEtcd cons
     fleet->start();
     Access const nobody{std::make_shared<std::map<std::string, Token> const>(),
                         std::make_shared<Tenants const>()};
+    FleetTrust const replicas{fleet->self().fleet, fleet->self().ca_sha256};
     return FleetSeams{.access = [nobody] { return nobody; },
                       .not_ready = [fleet] { return fleet->not_ready(); },
                       .metrics = [fleet] { return fleet->metrics(); },
                       .save_token_uses = [](std::map<std::string, TokenUse> const&) {},
-                      .routes = fleet->routes()};
+                      .routes = fleet->routes(),
+                      .replicas = replicas};
 }
 
 }  // namespace vfmgr::fleet

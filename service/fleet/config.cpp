@@ -148,7 +148,11 @@ void use_own_files(EtcdSettings& etcd, Config const& config) {
 
 http::TlsListen tls_listen(Config const& config) {
     auto where = vfmgr::tls_listen(config.tls);
-    if (where.client_ca_file.empty()) where.client_ca_file = config.ca_file;
+    // Other replicas are let in by the fleet's CA in any case.
+    if (where.client_ca_file.empty())
+        where.client_ca_file = config.ca_file;
+    else
+        where.fleet_ca_file = config.ca_file;
     return where;
 }
 

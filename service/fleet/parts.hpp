@@ -8,6 +8,7 @@
 #include "api/types/time.hpp"
 #include "service/fleet/hosts/followers.hpp"
 #include "service/fleet/inventory/inventory.hpp"
+#include "service/fleet/placement/scheduler.hpp"
 #include "service/fleet/registry.hpp"
 #include "service/fleet/writer.hpp"
 
@@ -18,7 +19,8 @@ struct Self {
     std::string fleet;  // the fleet's UUID, of the replica's certificate
     std::string name;
     std::string url;
-    std::string ca;         // PEM
+    std::string ca;  // PEM
+    std::string ca_file;
     std::string ca_sha256;  // of its DER, hex
     Time started_at{};
 };
@@ -31,6 +33,7 @@ struct Parts {
     Followers& followers;
     http::ClientPool& pool;
     Clock& clock;
+    Scheduler& scheduler;
 };
 
 // How long a request waits for etcd.

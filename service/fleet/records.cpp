@@ -88,6 +88,21 @@ void fields(F& f, V& record) {
     f.value("at", record.at);
 }
 
+template <class F, Of<ReservationRecord> V>
+void fields(F& f, V& record) {
+    f.value("spec", record.spec);
+    f.value("host", record.host);
+    f.defaulted("rack", record.rack);
+    f.defaulted("pfs", record.pfs);
+    f.defaulted("gpus", record.gpus);
+    f.defaulted("reason", record.reason);
+    f.value("requested_by", record.requested_by);
+    f.maybe("tenant", record.tenant);
+    f.value("created_at", record.created_at);
+    f.value("expires_at", record.expires_at);
+    f.value("act", record.act);
+}
+
 template <class F, Of<ReplicaRecord> V>
 void fields(F& f, V& record) {
     f.value("url", record.url);
@@ -135,6 +150,7 @@ template Result<MarkRecord> read_record(std::string_view);
 template Result<IdentitiesRecord> read_record(std::string_view);
 template Result<BlockRecord> read_record(std::string_view);
 template Result<ClaimRecord> read_record(std::string_view);
+template Result<ReservationRecord> read_record(std::string_view);
 template Result<ReplicaRecord> read_record(std::string_view);
 template Result<LeaderRecord> read_record(std::string_view);
 template std::string record_text(FormatRecord const&);
@@ -146,9 +162,11 @@ template std::string record_text(MarkRecord const&);
 template std::string record_text(IdentitiesRecord const&);
 template std::string record_text(BlockRecord const&);
 template std::string record_text(ClaimRecord const&);
+template std::string record_text(ReservationRecord const&);
 template std::string record_text(ReplicaRecord const&);
 template std::string record_text(LeaderRecord const&);
 template std::string rewritten(std::string_view, HostRecord const&);
+template std::string rewritten(std::string_view, ReservationRecord const&);
 
 }  // namespace vfmgr::fleet
 
@@ -163,6 +181,7 @@ template struct Json<fleet::MarkRecord>;
 template struct Json<fleet::IdentitiesRecord>;
 template struct Json<fleet::BlockRecord>;
 template struct Json<fleet::ClaimRecord>;
+template struct Json<fleet::ReservationRecord>;
 template struct Json<fleet::ReplicaRecord>;
 template struct Json<fleet::LeaderRecord>;
 

@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "api/types/fleet_host.hpp"
+#include "api/types/fleet_reservation.hpp"
 #include "api/types/identities.hpp"
 #include "api/types/json_fwd.hpp"
 #include "api/types/problem.hpp"
+#include "api/types/reservation.hpp"
 #include "api/types/time.hpp"
 #include "service/fleet/identities/identity.hpp"
 
@@ -115,6 +117,23 @@ struct ClaimRecord {
     bool operator==(ClaimRecord const&) const = default;
 };
 
+// On which host VFs are kept, and for whom. It is written before the host is asked for them;
+// whether the host keeps them, only the host says.
+struct ReservationRecord {
+    FleetReservationSpec spec;  // with its name
+    std::string host;
+    std::string rack{};              // of the host, when it was chosen; empty: none
+    std::vector<VfsOfPf> pfs{};      // so many VFs of each PF
+    std::vector<PciAddress> gpus{};  // that they are near
+    std::string reason{};            // why it is that host
+    std::string requested_by;
+    std::optional<std::string> tenant{};  // whose it is
+    Time created_at{};
+    Time expires_at{};
+    std::string act;
+    bool operator==(ReservationRecord const&) const = default;
+};
+
 struct ReplicaRecord {
     std::string url;
     std::string version;
@@ -151,6 +170,7 @@ extern template struct Json<fleet::MarkRecord>;
 extern template struct Json<fleet::IdentitiesRecord>;
 extern template struct Json<fleet::BlockRecord>;
 extern template struct Json<fleet::ClaimRecord>;
+extern template struct Json<fleet::ReservationRecord>;
 extern template struct Json<fleet::ReplicaRecord>;
 extern template struct Json<fleet::LeaderRecord>;
 

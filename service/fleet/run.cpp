@@ -6,6 +6,7 @@
 #include "api/os/handle.hpp"
 #include "service/attend.hpp"
 #include "service/fleet/metrics.hpp"
+#include "service/fleet/replica_calls.hpp"
 #include "service/listen_locally.hpp"
 #include "service/log.hpp"
 #include "service/routes/turned_away.hpp"
@@ -22,6 +23,7 @@ Gate fleet_gate(RulesInForce const& rules, FleetSeams const& seams, AuditRing& a
                 TokenUses& uses, FleetMetrics& metrics, Clock& clock) {
     static Sessions const none;
     auto gate = api_gate({rules, seams.access, audit.audit(), uses, none, clock, this_program()});
+    if (seams.replicas) let_replicas_in(gate, *seams.replicas, seams.access, clock);
     gate.every = [&metrics](Endpoint const* endpoint, http::Request const& request,
                             http::Response const& response) {
         metrics.answered(endpoint, request.method, static_cast<unsigned>(response.status));

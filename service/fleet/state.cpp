@@ -22,6 +22,7 @@ class Changing {
                           row(keys::marks, state_.marks, change) ||
                           row(keys::blocks, state_.blocks, change) ||
                           row(keys::claims, state_.claims, change) ||
+                          row(keys::reservations, state_.reservations, change) ||
                           row(keys::replicas, state_.replicas, change));
     }
 
@@ -86,6 +87,7 @@ State::State()
       marks(std::make_shared<Records<MarkRecord> const>()),
       blocks(std::make_shared<Records<BlockRecord> const>()),
       claims(std::make_shared<Records<ClaimRecord> const>()),
+      reservations(std::make_shared<Records<ReservationRecord> const>()),
       replicas(std::make_shared<Records<ReplicaRecord> const>()) {}
 
 State with_changes(State state, std::vector<KeyChange> const& changes) {

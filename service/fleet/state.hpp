@@ -49,6 +49,7 @@ struct State {
     Table<MarkRecord> marks;
     Table<BlockRecord> blocks;
     Table<ClaimRecord> claims;
+    Table<ReservationRecord> reservations;
     Table<ReplicaRecord> replicas;
     // Keys whose values this version can't read, with the reason: somebody else wrote there, or a
     // newer version. What they are about is left alone.
@@ -81,6 +82,7 @@ inline constexpr std::string_view host_numbers = "host-numbers/";
 inline constexpr std::string_view marks = "marks/";
 inline constexpr std::string_view blocks = "blocks/";
 inline constexpr std::string_view claims = "claims/";
+inline constexpr std::string_view reservations = "reservations/";
 inline constexpr std::string_view replicas = "replicas/";
 [[nodiscard]] inline std::string of(std::string_view table, std::string_view name) {
     return std::string(table).append(name);

@@ -63,8 +63,9 @@ class Replica(Program):
 
 
 class Fleet:
-    """`members` of etcd and `replicas`, begun with more of a configuration; end() ends them.
-    Hosts are a World's. With a network, each member and replica is a party of it."""
+    """`members` of etcd and `replicas`, begun; end() ends them. Hosts are a World's. `config`: of
+    each replica, tables that fleetd.toml does not have yet. With a network, each member and replica
+    is a party of it."""
 
     def __init__(self, folder, members=1, replicas=2, config="", network=None, environment=()):
         """`environment`: of the members, NAME=VALUE."""

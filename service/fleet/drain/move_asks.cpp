@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/types/json.hpp"
+#include "api/types/reservation.hpp"
 #include "service/fleet/drain/move.hpp"
 
 namespace vfmgr::fleet {
@@ -16,11 +17,16 @@ std::string key_of(Move const& move, std::string_view what) {
 }
 
 HostCall keep(Move const& move, MoveEnd const& end) {
-    nlohmann::json body = {
-        {"count", 1}, {"seconds", kept_seconds}, {"pf", vfmgr::to_string(end.pf)}};
-    if (move.spec.network) body["network"] = *move.spec.network;
-    if (move.spec.pool) body["pool"] = *move.spec.pool;
-    return {end.host, "PUT", "/v1/reservations/" + reservation_of(move), to_json_text(body), {}};
+    ReservationSpec spec;
+    spec.pool = move.spec.pool;
+    spec.network = move.spec.network;
+    spec.seconds = kept_seconds;
+    spec.pfs = {{end.pf, 1}};
+    return {end.host,
+            "PUT",
+            "/v1/reservations/" + reservation_of(move),
+            to_json_text(JsonWriter::encode(spec)),
+            {}};
 }
 
 HostCall drop(Move const& move, MoveEnd const& end) {

@@ -21,6 +21,12 @@ Result<http::TlsTarget> target_of(HostRecord const& host) {
     return target;
 }
 
+Result<http::Response> send_to(http::ClientPool& pool, HostRecord const& host,
+                               http::Request const& request, std::chrono::milliseconds timeout) {
+    VFMGR_TRY(auto const target, target_of(host));
+    return pool.send(target, request, timeout);
+}
+
 void set_on_behalf(http::Request& request, Principal const& who) {
     OnBehalfOf on{who.name, who.role, {}};
     if (who.tenant) on.tenant = who.tenant->tenant.name;

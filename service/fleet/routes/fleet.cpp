@@ -68,11 +68,12 @@ std::vector<FleetRoute> all_fleet_routes(
     std::vector<FleetRoute> all;
     for (auto const& routes :
          {fleet_routes(parts), doctor_routes(parts, workers, doctor), host_routes(parts, workers),
-          join_routes(parts, workers), inventory_routes(parts), event_routes(streams),
-          passing_routes(parts, io_post)})
+          join_routes(parts, workers), reservation_routes(parts, workers), attachment_routes(parts),
+          inventory_routes(parts), event_routes(streams), passing_routes(parts, io_post)})
         all.insert(all.end(), routes.begin(), routes.end());
     for (auto& route : all) {
-        if (route.endpoint.path == "/v1/fleet") continue;  // says itself how old it is
+        // These say themselves how old they are, and why.
+        if (route.endpoint.path == "/v1/fleet" || route.endpoint.path == "/v1/fleet/checks") continue;
         route.handle = [parts, handle = std::move(route.handle)](Call const& call,
                                                                  http::Respond const& respond) {
             auto const known = check_known(parts);

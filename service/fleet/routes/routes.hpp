@@ -16,6 +16,8 @@ namespace vfmgr::fleet {
 [[nodiscard]] std::vector<FleetRoute> host_routes(Parts const& parts, Workers& workers);
 [[nodiscard]] std::vector<FleetRoute> join_routes(Parts const& parts, Workers& workers);
 
+[[nodiscard]] std::vector<FleetRoute> reservation_routes(Parts const& parts, Workers& workers);
+[[nodiscard]] std::vector<FleetRoute> attachment_routes(Parts const& parts);
 [[nodiscard]] std::vector<FleetRoute> inventory_routes(Parts const& parts);
 [[nodiscard]] std::vector<FleetRoute> event_routes(FleetEventStreams const& streams);
 // `io_post` runs work on the io thread of the server that answers. After all other routes of hosts.
@@ -39,6 +41,15 @@ struct DoctorSources {
 using Answer = Result<http::Response> (*)(Parts const& parts, Call const& call);
 [[nodiscard]] std::function<void(Call const&, http::Respond)> work(Parts const& parts,
                                                                    Workers& workers, Answer answer);
+
+// The same on the replica that schedules, to which this one passes the call on if it is another.
+[[nodiscard]] std::function<void(Call const&, http::Respond)> at_leader(Parts const& parts,
+                                                                        Workers& workers,
+                                                                        Answer answer);
+// Has the host answer `request`, as one of the call's principal. What it answers gets the host's
+// name as its first member, and a Location points below the host.
+void pass_to_host(Parts const& parts, Call const& call, std::string const& name,
+                  http::Request request, http::Respond const& respond);
 
 // Reads a request's body. Include api/types/json.hpp with it.
 template <class T>

@@ -16,7 +16,8 @@ Result<http::Response> about(Call const&) {
         200, About{"vfmgr-fleetd",
                    VFMGR_VERSION,
                    "v1",
-                   {"fleet", "hosts", "inventory", "pages", "filters", "tenants"},
+                   {"fleet", "hosts", "inventory", "pages", "filters", "tenants", "reservations",
+                    "attach"},
                    {"/v1/fleet", "/v1/hosts", "/v1/join-tokens", "/v1/pfs", "/v1/vfs", "/v1/vms",
                     "/v1/attachments", "/v1/verifications", "/v1/networks", "/v1/pools",
                     "/v1/reservations", "/v1/audit", "/v1/openapi.json"}});

@@ -48,7 +48,7 @@ Score score(Ranked const& ranked, HostStrategy strategy, RackUses const& racks) 
     return score;
 }
 
-std::string said_for(Ranked const& ranked, Request const& request, RackUses const& racks) {
+std::string said_for(Ranked const& ranked, PlacementRequest const& request, RackUses const& racks) {
     auto const& fit = *ranked.fit;
     auto text =
         fmt::format("has {} free VF{} of {} on {} rail{}", fit.free, fit.free == 1 ? "" : "s",
@@ -90,8 +90,8 @@ std::string rail_of(std::map<std::string, std::string> const& labels,
     return fmt::format("{}/{}", first->name, place - first->pfs.begin());
 }
 
-std::vector<Ranked> schedule(std::span<HostSummary const* const> hosts, Request const& request,
-                             Taken const& taken) {
+std::vector<Ranked> schedule(std::span<HostSummary const* const> hosts,
+                             PlacementRequest const& request, Taken const& taken) {
     std::vector<Ranked> ranked;
     ranked.reserve(hosts.size());
     for (auto const* const host : hosts) {

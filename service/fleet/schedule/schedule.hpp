@@ -28,7 +28,7 @@ struct Ranked {
 // does not use; for spread the one with the most VFs left, then the one of the rack that is used
 // least; of those, the first by name. `hosts`: in any order, none nullptr.
 [[nodiscard]] std::vector<Ranked> schedule(std::span<HostSummary const* const> hosts,
-                                           Request const& request, Taken const& taken);
+                                           PlacementRequest const& request, Taken const& taken);
 
 // The first, or limit_exceeded with the reasons; what a tenant reads names no hosts.
 [[nodiscard]] Result<Ranked> chosen(std::vector<Ranked> const& ranked,

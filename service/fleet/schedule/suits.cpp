@@ -21,7 +21,7 @@ std::string plural(std::uint64_t number, std::string_view what) {
 }
 
 // What the request excludes by itself.
-Refused excluded(HostSummary const& host, Request const& request) {
+Refused excluded(HostSummary const& host, PlacementRequest const& request) {
     auto const& spec = request.spec;
     auto const listed = [](std::vector<std::string> const& all, std::string const& one) {
         return all.empty() || std::ranges::find(all, one) != all.end();
@@ -275,7 +275,7 @@ std::string requested_from(FleetReservationSpec const& spec) {
     return text;
 }
 
-std::variant<Suits, DoesNotSuit> suits(HostSummary const& host, Request const& request,
+std::variant<Suits, DoesNotSuit> suits(HostSummary const& host, PlacementRequest const& request,
                                        Taken const& taken) {
     auto const& spec = request.spec;
     if (auto why = excluded(host, request)) return DoesNotSuit{std::move(*why)};

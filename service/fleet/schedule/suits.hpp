@@ -15,7 +15,7 @@
 
 namespace vfmgr::fleet {
 
-struct Request {
+struct PlacementRequest {
     FleetReservationSpec spec;
     // Where the other reservations of spec.same_rack are; absent: there are none.
     std::optional<std::string> group_rack{};
@@ -45,7 +45,8 @@ struct DoesNotSuit {
 };
 
 [[nodiscard]] std::variant<Suits, DoesNotSuit> suits(HostSummary const& host,
-                                                     Request const& request, Taken const& taken);
+                                                     PlacementRequest const& request,
+                                                     Taken const& taken);
 
 // "network train", "pool rails", or both.
 [[nodiscard]] std::string requested_from(FleetReservationSpec const& spec);

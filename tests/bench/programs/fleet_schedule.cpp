@@ -39,7 +39,7 @@ std::vector<HostSummary> hosts_of(unsigned count) {
     return hosts;
 }
 
-Request request() {
+PlacementRequest request() {
     auto spec = test::of_train(8);
     spec.one_per_rail = true;
     spec.near = vfmgr::Near::gpu;
@@ -48,7 +48,7 @@ Request request() {
 }
 
 bool decide(std::string_view what, std::vector<HostSummary const*> const& hosts,
-            Request const& asked) {
+            PlacementRequest const& asked) {
     if (what == "ours") {
         auto const ranked = schedule(hosts, asked, {});
         return ranked.size() == hosts.size() && ranked.front().fit.has_value();

@@ -13,6 +13,7 @@
 #include "api/types/event.hpp"
 #include "api/types/firmware.hpp"
 #include "api/types/fleet.hpp"
+#include "api/types/fleet_reservation.hpp"
 #include "api/types/guest.hpp"
 #include "api/types/identities.hpp"
 #include "api/types/json.hpp"
@@ -75,6 +76,8 @@ TEST(Examples, FactsAreWrittenAsTheyAreRead) {
     expect_golden<Tenant>("tenant-least");
     expect_golden<ReservationSpec>("reservation_spec");
     expect_golden<Reservation>("reservation");
+    expect_golden<FleetReservationSpec>("fleet_reservation_spec");
+    expect_golden<FleetReservation>("fleet_reservation");
     expect_golden<Identities>("identities");
     expect_golden<Identities>("identities-fleet");
     expect_golden<IdentitiesView>("identities_view");

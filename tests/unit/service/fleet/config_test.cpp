@@ -86,6 +86,7 @@ TEST_F(FleetConfigTest, ClientsOfTheFleetsCaAreAskedForACertificateUnlessAnother
     EXPECT_EQ(tls_listen(loaded()).port, 8480);
     write("fleetd.conf.d/a.toml", "tls.client_ca_file = \"/people.pem\"\n");
     EXPECT_EQ(tls_listen(loaded()).client_ca_file, "/people.pem");
+    EXPECT_EQ(tls_listen(loaded()).fleet_ca_file, "/etc/vfmgr/fleet/ca.pem") << "of replicas";
 }
 
 TEST_F(FleetConfigTest, EveryKeyThatIsMissingIsNamed) {

@@ -32,7 +32,14 @@ struct Routes : testing::Test {
     Workers workers{{}};
     AuditRing audit;
     FleetMetrics metrics;
-    Parts parts{self, registry, writer, inventory, followers, pool, clock};
+    Scheduler scheduler{{[this] { return registry.state(); },
+                         writer,
+                         [this] { return inventory.snapshot(); },
+                         [] { return std::optional<Revision>(); },
+                         {},
+                         {},
+                         {clock, [](Deadline) { return true; }}}};
+    Parts parts{self, registry, writer, inventory, followers, pool, clock, scheduler};
 
     std::vector<FleetRoute> all() {
         FleetSeams seams;
@@ -98,8 +105,11 @@ TEST_F(Routes, ReadTheParametersOfTheDocument) {
 // It knows no host yet: an empty list would say that there is none.
 TEST_F(Routes, RefuseUntilEtcdHasBeenRead) {
     std::size_t refused = 0;
-    for (auto const& route : all_fleet_routes(parts, workers, streams, [](auto const&) {})) {
-        if (route.endpoint.path == "/v1/fleet") continue;  // says itself how old it is
+    auto const of_fleet =
+        all_fleet_routes(parts, workers, streams, {etcd, {}}, [](auto const&) {});
+    for (auto const& route : of_fleet) {
+        // These say themselves how old they are, and why.
+        if (route.endpoint.path == "/v1/fleet" || route.endpoint.path == "/v1/fleet/checks") continue;
         Call const call{};
         std::optional<int> status;
         route.handle(call, [&](http::Response const& response) { status = response.status; });

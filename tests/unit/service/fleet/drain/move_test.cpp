@@ -63,7 +63,8 @@ TEST(Move, AsksBothHostsForTheSameIdentities) {
     auto move = begin(true);
     EXPECT_EQ(std::get<HostCall>(*ask_of(move)),
               (HostCall{"b", "PUT", "/v1/reservations/move-89abcdef",
-                        R"({"count":1,"network":"train","pf":"0000:09:00.0","seconds":86400})"}));
+                        R"({"count":1,"distinct_pfs":false,"network":"train",)"
+                        R"("pfs":[{"count":1,"pf":"0000:09:00.0"}],"seconds":86400})"}));
     move = at_stage(MoveStage::attaching, world);
     auto const call = std::get<HostCall>(*ask_of(move));
     EXPECT_EQ(call.host, "b");
