@@ -15,6 +15,7 @@ from datetime import datetime
 from live_daemon import UnixConnection
 
 PATIENCE = 90.0  # seconds, for the outcome of one act
+POOL = "rails"   # of each host: all of its PFs
 PAUSE = 0.3      # between two tries of a request
 
 
@@ -76,10 +77,13 @@ class Client(threading.Thread):
         self.rng = random.Random(f"{seed} {name}")
         self.asking = Asking(replicas, self.rng, threading.Event())
         self.attachments = []  # (host, id, vm, vf) that it attached
+        self.reservations, self.made = [], 0  # (name, host) that it has
         self.refusal, self.trouble = None, None
 
     def run(self):
-        acts = [self.attach, self.detach, self.read, self.read]
+        acts = [self.attach, self.attach_by_vm, self.attach_reserved, self.detach, self.detach,
+                self.detach, self.reserve, self.release, self.read, self.read,
+                self.read_reservations]
         try:
             while not self.stop_now.is_set():
                 self.rng.choice(acts)()
@@ -107,15 +111,34 @@ class Client(threading.Thread):
             return None
         return operation
 
+    def some_vm(self, host=None):
+        host = host or self.rng.choice(list(self.world.hosts))
+        return host, self.rng.choice(self.world.hosts[host].vms)
+
     def attach(self):
-        host = self.rng.choice(list(self.world.hosts.values()))
-        vm = self.rng.choice(host.vms)
-        act = self.record.act(self.name, "attach", vm=vm, host=host.name)
-        operation = self.perform(act, "POST", f"/v1/hosts/{host.name}/attachments",
-                                 {"vm": vm, "pf": self.rng.choice(host.pfs), "verify": "none"})
+        host, vm = self.some_vm()
+        body = {"vm": vm, "pf": self.rng.choice(self.world.hosts[host].pfs)}
+        self.attached(host, vm, f"/v1/hosts/{host}/attachments", body)
+
+    def attach_by_vm(self):
+        """The fleet finds the VM's host."""
+        host, vm = self.some_vm()
+        self.attached(host, vm, "/v1/attachments", {"vm": vm, "pool": POOL})
+
+    def attach_reserved(self):
+        if not self.reservations:
+            return
+        name, host = self.rng.choice(self.reservations)
+        _, vm = self.some_vm(host)
+        self.attached(host, vm, "/v1/attachments", {"vm": vm, "reservation": name},
+                      reservation=name)
+
+    def attached(self, host, vm, path, body, **more):
+        act = self.record.act(self.name, "attach", vm=vm, host=host, **more)
+        operation = self.perform(act, "POST", path, {**body, "verify": "none"})
         if operation is None:
             return
-        path = operation["subject"].replace("/v1/", f"/v1/hosts/{host.name}/", 1)
+        path = operation["subject"].replace("/v1/", f"/v1/hosts/{host}/", 1)
         try:
             _, answer = self.asking.once("GET", path)
         except (OSError, http.client.HTTPException, ValueError):
@@ -123,8 +146,34 @@ class Client(threading.Thread):
         if answer is None or answer.status != 200:
             return act.ended("ok")  # it is not known which VF it was
         vf = vf_name(answer.body["vf"])
-        self.attachments.append((host.name, answer.body["id"], vm, vf))
+        self.attachments.append((host, answer.body["id"], vm, vf))
         act.ended("ok", vf=vf, mac=answer.body["settings"]["mac"])
+
+    def reserve(self):
+        self.made += 1
+        name = f"{self.name}-{self.made}"
+        act = self.record.act(self.name, "reserve", reservation=name)
+        answer = self.asking.until_known("PUT", f"/v1/reservations/{name}", {
+            "pool": POOL, "count": self.rng.choice([1, 1, 2]),
+            "strategy": self.rng.choice(["pack", "spread"]), "seconds": self.rng.randint(20, 90)})
+        if answer is None:
+            return act.unknown()
+        if answer.status != 201:
+            return act.ended("refused", said=str(answer)[:300])
+        self.reservations.append((name, answer.body["host"]))
+        act.ended("ok", host=answer.body["host"], vfs=[vf_name(vf) for vf in answer.body["vfs"]],
+                  expires_at=monotonic(answer.body["expires_at"]))
+
+    def release(self):
+        if not self.reservations:
+            return
+        name, _ = self.reservations.pop(self.rng.randrange(len(self.reservations)))
+        act = self.record.act(self.name, "release", reservation=name)
+        answer = self.asking.until_known("DELETE", f"/v1/reservations/{name}")
+        if answer is None:
+            return act.unknown()
+        # 404: it has expired.
+        act.ended("ok" if answer.status == 204 else "refused", said=str(answer)[:300])
 
     def detach(self):
         if not self.attachments:
@@ -137,30 +186,45 @@ class Client(threading.Thread):
             self.attachments.append((host, name, vm, vf))
 
     def read(self):
+        self.read_list("attachments", attachment_line)
+
+    def read_reservations(self):
+        self.read_list("reservations", reservation_line)
+
+    def read_list(self, what, line_of):
         invoked_at = time.monotonic()
         try:
-            replica, answer = self.asking.once("GET", "/v1/attachments?limit=500")
+            replica, answer = self.asking.once("GET", f"/v1/{what}?limit=500")
         except (OSError, http.client.HTTPException, ValueError):
             self.record.counts["act", "read", "unknown"] += 1
             return
         if answer.status != 200:
             self.record.counts["act", "read", "refused"] += 1
             return
-        assert answer.body["next"] is None, "the fleet has more attachments than a page"
+        assert answer.body["next"] is None, f"the fleet has more {what} than a page"
         self.record.counts["act", "read", "ok"] += 1
-        self.record.line(**read_line("attachments", replica.name, invoked_at, answer.body))
+        self.record.line(read=what, invoked_at=invoked_at, completed_at=time.monotonic(),
+                         replica=replica.name, stale=stale_of(answer.body),
+                         items=[item for one in answer.body["items"] if (item := line_of(one))])
 
 
-def read_line(what, replica, invoked_at, page):
-    """Returns the history's line of a list that was read just now."""
-    by_wall = time.time() - time.monotonic()
+def attachment_line(one):
+    if not one["live"]:
+        return None
+    return {"host": one["host"], "vf": vf_name(one["vf"]), "vm": one["vm_uuid"]}
 
-    def monotonic(text):
-        return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() - by_wall
-    return {"read": what, "invoked_at": invoked_at, "completed_at": time.monotonic(),
-            "replica": replica,
-            # Of a host that was not read yet, the list says nothing.
-            "stale": {one["host"]: None if one["why"] == "not_read" else monotonic(one["since"])
-                      for one in page["stale"]},
-            "items": [{"host": one["host"], "vf": vf_name(one["vf"]), "vm": one["vm_uuid"]}
-                      for one in page["items"] if one["live"]]}
+
+def reservation_line(one):
+    return {"reservation": one["name"], "host": one["host"],
+            "vfs": [vf_name(vf) for vf in one["vfs"]]}
+
+
+def monotonic(text):
+    at = datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+    return at - (time.time() - time.monotonic())
+
+
+def stale_of(page):
+    """Of a host that was not read yet, a list says nothing."""
+    return {one["host"]: None if one["why"] == "not_read" else monotonic(one["since"])
+            for one in page["stale"]}

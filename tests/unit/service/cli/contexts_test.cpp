@@ -83,7 +83,9 @@ TEST(Contexts, FaultsAreNamedByLine) {
 TEST(Contexts, OfTheUserReplaceThoseOfTheSystem) {
     test::TemporaryFolder const folder;
     ContextFiles const files{folder.file("user.toml"), folder.file("system.toml")};
-    EXPECT_EQ(read_contexts(files).value(), Contexts{}) << "neither file exists";
+    Contexts own;
+    own.by_name[fleet_context] = Context{fleet_address};
+    EXPECT_EQ(read_contexts(files).value(), own) << "neither file exists";
     std::ofstream(files.system) << "[contexts.lab1]\naddress = \"https://old\"\n"
                                    "fingerprint = \"ab\"\n"
                                    "[contexts.all]\naddress = \"https://all\"\n";

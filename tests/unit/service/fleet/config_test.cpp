@@ -157,7 +157,7 @@ TEST_F(FleetConfigTest, WhatOnlyAStartAppliesKeepsItsRunningValue) {
     EXPECT_EQ(taken.name, "fleet1");
     EXPECT_EQ(taken.workers, running.workers);
     EXPECT_EQ(taken.changes.burst, 7);
-    auto const keys = [](std::vector<KeyChange> const& changes) {
+    auto const keys = [](auto const& changes) {
         std::vector<std::string> names;
         for (auto const& change : changes) names.push_back(change.key);
         return names;
