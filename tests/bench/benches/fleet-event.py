@@ -9,6 +9,7 @@ takes from nothing to all hosts.
 
 import json
 import selectors
+import ssl
 import tempfile
 import time
 from pathlib import Path
@@ -27,13 +28,15 @@ class Streams:
     """Streams of events, read by one thread."""
 
     def __init__(self, connections):
-        self.selector, self.connections = selectors.DefaultSelector(), connections
+        self.selector, self.answers = selectors.DefaultSelector(), []
         for connection in connections:
+            connection.connect()
+            socket = connection.sock  # which the answer has from its header on
             connection.request("GET", "/v1/events")
-            answer = connection.getresponse()
-            assert answer.status == 200, answer.read()
-            connection.sock.setblocking(False)
-            self.selector.register(connection.sock, selectors.EVENT_READ, bytearray())
+            self.answers.append(connection.getresponse())
+            assert self.answers[-1].status == 200, self.answers[-1].read()
+            socket.setblocking(False)
+            self.selector.register(socket, selectors.EVENT_READ, bytearray())
 
     def read(self, seconds):
         """Returns the milliseconds that the events took which have come meanwhile, by size."""
@@ -44,17 +47,14 @@ class Streams:
                 try:
                     while part := key.fileobj.recv(65536):
                         key.data.extend(part)
-                except BlockingIOError:
+                except ssl.SSLWantReadError:  # TLS has no more whole records
                     pass
-                except OSError as error:  # TLS has no whole record yet
-                    if "want" not in str(error).lower() and "did not complete" not in str(error):
-                        raise
                 times += [(at - sent) * 1000 for sent in sent_in(key.data)]
         return sorted(times)
 
     def end(self):
-        for connection in self.connections:
-            connection.close()
+        for answer in self.answers:
+            answer.close()
 
 
 def sent_in(buffer):

@@ -74,6 +74,7 @@ SimulatedHost::SimulatedHost(std::uint32_t number, Views const& views, Commits& 
     membership_.emplace();
     membership_->fleet = fleet;
     membership_->host = fmt::format("h{}", number);
+    membership_->urls = {"https://127.0.0.1:8480"};  // which no host calls
 }
 
 // Changes are answered when they are on the disk, everything else at once.
@@ -156,6 +157,7 @@ Result<http::Response> SimulatedHost::change(http::Request const& request) {
         membership_.emplace();
         membership_->fleet = answer.fleet;
         membership_->host = answer.host;
+        membership_->urls = answer.urls;
         return http::json_response(200, *membership_);
     }
     return nothing_there(request);
