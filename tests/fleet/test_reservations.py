@@ -127,7 +127,7 @@ def test_when_vfs_run_out_each_host_says_why(fleet, world):
     try:
         made = [reserve(replica, name=f"job-{number}", count=4) for number in range(4)]
         assert sorted(one["host"] for one in made) == ["h1", "h1", "h2", "h2"]
-        problem = reserve(replica, 409, name="more", count=4)
+        problem = reserve(replica, 422, name="more", count=4)
         assert problem["code"] == "limit_exceeded", problem
         for words in ("h1 has 0 free VFs", "h2 has 0 free VFs", "h3 is cordoned", "a fan is"):
             assert words in problem["detail"], problem
