@@ -41,8 +41,9 @@ def certified(folder, authority):
             ["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
              key, "-out", request, "-subj", f"/CN={CLIENT}", "-addext",
              "extendedKeyUsage=clientAuth"],
-            ["x509", "-req", "-copy_extensions", "copy", "-in", request, "-CA", authority / "ca.pem", "-CAkey",
-             authority / "ca.key", "-set_serial", "99", "-days", "1", "-out", certificate]):
+            ["x509", "-req", "-copy_extensions", "copy", "-in", request, "-CA",
+             authority / "ca.pem", "-CAkey", authority / "ca.key", "-set_serial", "99", "-days",
+             "1", "-out", certificate]):
         subprocess.run(["openssl", *map(str, words)], check=True, capture_output=True)
     return certificate, key
 

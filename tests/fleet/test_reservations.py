@@ -199,7 +199,8 @@ def test_an_attachment_takes_a_vf_of_the_reservation(fleet, world):
     vm = world.hosts[made["host"]].vms[0]
     host, identity = attached(replica, vm=vm, reservation="job")
     assert host == made["host"]
-    assert len(replica.get("/v1/reservations/job")["vfs"]) == 1
+    until(lambda: len(replica.get("/v1/reservations/job")["vfs"]) == 1,
+          "the replica has heard that the attachment took one")
     elsewhere = next(one for name, one in world.hosts.items() if name != host).vms[0]
     answer, problem = replica.ask("POST", "/v1/attachments",
                                   {"vm": elsewhere, "reservation": "job"})

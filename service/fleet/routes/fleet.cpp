@@ -73,7 +73,8 @@ std::vector<FleetRoute> all_fleet_routes(
         all.insert(all.end(), routes.begin(), routes.end());
     for (auto& route : all) {
         // These say themselves how old they are, and why.
-        if (route.endpoint.path == "/v1/fleet" || route.endpoint.path == "/v1/fleet/checks") continue;
+        if (route.endpoint.path == "/v1/fleet" || route.endpoint.path == "/v1/fleet/checks")
+            continue;
         route.handle = [parts, handle = std::move(route.handle)](Call const& call,
                                                                  http::Respond const& respond) {
             auto const known = check_known(parts);

@@ -22,7 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds patience{60};
 
-[[noreturn]] void end(std::string const& why) {
+[[noreturn]] void give_up(std::string const& why) {
     std::cerr << why << "\n";
     std::_Exit(1);
 }
@@ -41,8 +41,8 @@ double all_of(std::size_t count, std::size_t threads, std::function<void(std::si
 }
 
 void require(Result<http::Response> const& answer, int status) {
-    if (!answer) end(answer.error().detail);
-    if (answer->status != status) end(fmt::format("{}: {}", answer->status, answer->body));
+    if (!answer) give_up(answer.error().detail);
+    if (answer->status != status) give_up(fmt::format("{}: {}", answer->status, answer->body));
 }
 
 class Bench {
@@ -63,7 +63,7 @@ class Bench {
                                .ca_file = settings.at("ca"),
                                .certificate_file = settings.at("certificate"),
                                .key_file = settings.at("key")});
-        if (!made) end(made.error().detail);
+        if (!made) give_up(made.error().detail);
         etcd_ = std::move(*made);
     }
 
@@ -87,11 +87,11 @@ class Bench {
             auto const key = "reservations/" + name(at);
             auto const done =
                 etcd_->commit({{absent(key)}, {Put{key, value}}}, Clock::now() + patience);
-            if (!done || !done->succeeded) end("etcd did not commit");
+            if (!done || !done->succeeded) give_up("etcd did not commit");
         });
         auto const erased =
             etcd_->commit({{}, {Erase{"reservations/", Match::prefix}}}, Clock::now() + patience);
-        if (!erased) end(erased.error().detail);
+        if (!erased) give_up(erased.error().detail);
         return taken;
     }
     double at_hosts(std::size_t count) {

@@ -20,7 +20,7 @@ def texts(tree, pattern):
 def unregistered(tree):
     cmake = "".join(tree.text(name) for name in CMAKE if name in tree.names)
     units = {folder for folders in
-             re.findall(r'^ *vfmgr_unit_test\(\w+ "?([\w/;-]+)', cmake, re.MULTILINE)
+             re.findall(r'^ *vfmgr_unit_test\(\w+\s+"?([\w/;-]+)', cmake, re.MULTILINE)
              for folder in folders.split(";")}
     pytests = set(re.findall(r"^vfmgr_pytests\(\w+ ([\w-]+)", cmake, re.MULTILINE))
     parsers = set(re.findall(r"foreach\(parser ([^)]*)\)\n\s*vfmgr_fuzz_target\(netlink_", cmake))

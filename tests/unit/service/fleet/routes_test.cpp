@@ -105,11 +105,11 @@ TEST_F(Routes, ReadTheParametersOfTheDocument) {
 // It knows no host yet: an empty list would say that there is none.
 TEST_F(Routes, RefuseUntilEtcdHasBeenRead) {
     std::size_t refused = 0;
-    auto const of_fleet =
-        all_fleet_routes(parts, workers, streams, {etcd, {}}, [](auto const&) {});
+    auto const of_fleet = all_fleet_routes(parts, workers, streams, {etcd, {}}, [](auto const&) {});
     for (auto const& route : of_fleet) {
         // These say themselves how old they are, and why.
-        if (route.endpoint.path == "/v1/fleet" || route.endpoint.path == "/v1/fleet/checks") continue;
+        if (route.endpoint.path == "/v1/fleet" || route.endpoint.path == "/v1/fleet/checks")
+            continue;
         Call const call{};
         std::optional<int> status;
         route.handle(call, [&](http::Response const& response) { status = response.status; });
