@@ -123,6 +123,7 @@ void fields(F& f, V& host) {
     f.nullable("rack", host.rack);
     f.nullable("cordoned", host.cordoned);
     f.nullable("fenced", host.fenced);
+    f.nullable("leaving", host.leaving);
     f.value("partitions", host.partitions);
     f.value("joined_at", host.joined_at);
     f.value("joined_by", host.joined_by);

@@ -58,6 +58,7 @@ struct FleetHost {
     std::optional<std::string> rack{};
     std::optional<Statement> cordoned{};  // nothing new goes there
     std::optional<Statement> fenced{};    // it is off, says an admin or a fencing agent
+    std::optional<Statement> leaving{};   // it is being expelled, and gives up its identities
     std::vector<GpuPartition> partitions{};
     Time joined_at{};
     std::string joined_by;

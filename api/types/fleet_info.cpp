@@ -26,6 +26,7 @@ void fields(F& f, V& info) {
     f.value("revision", info.revision);
     f.nullable("stale_since", info.stale_since);
     f.nullable("stale_why", info.stale_why);
+    f.value("problems", info.problems);
 }
 
 template struct Json<FleetInfo>;

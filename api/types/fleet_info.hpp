@@ -33,6 +33,9 @@ struct FleetInfo {
     // Since when etcd does not confirm that; and why.
     std::optional<Time> stale_since{};
     std::optional<std::string> stale_why{};
+    // What hinders hosts from having the identities that they are to have: sentences. The replica
+    // that schedules knows most.
+    std::vector<std::string> problems{};
     bool operator==(FleetInfo const&) const = default;
 };
 

@@ -153,6 +153,7 @@ void check(JsonReader& reader, Identities const& identities) {
                                 "is already that of " + reader.member_of("addresses", earlier));
 }
 
+template struct Json<IdentityList>;
 template struct Json<Identities>;
 template struct Json<IdentitiesView>;
 

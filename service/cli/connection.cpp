@@ -20,6 +20,7 @@
 #include "api/types/firmware.hpp"
 #include "api/types/fleet.hpp"
 #include "api/types/fleet_host.hpp"
+#include "api/types/fleet_identities.hpp"
 #include "api/types/fleet_reservation.hpp"
 #include "api/types/host_tree.hpp"
 #include "api/types/identities.hpp"
@@ -254,6 +255,7 @@ template Result<VmTopology> value_of(http::Response const&);
 template Result<ItemList<Attachment>> value_of(http::Response const&);
 template Result<ItemList<AuditEntry>> value_of(http::Response const&);
 template Result<ItemList<FleetHost>> value_of(http::Response const&);
+template Result<ItemList<FleetIdentity>> value_of(http::Response const&);
 template Result<ItemList<JoinTokenView>> value_of(http::Response const&);
 template Result<ItemList<FirmwareView>> value_of(http::Response const&);
 template Result<ItemList<Event>> value_of(http::Response const&);

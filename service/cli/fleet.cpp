@@ -72,6 +72,7 @@ void add_fleet_commands(CLI::App& app, Session& session) {
     add_command(*fleet, session, "confirm",
                 "allow attachments again on a member whose store was restored", confirm_restored);
     add_fleet_joining(*fleet, session);
+    add_fleet_identities(*fleet, session);
     add_fleet_init(*fleet, session);
 }
 

@@ -8,5 +8,6 @@ namespace vfmgr {
 
 void add_fleet_init(CLI::App& fleet, Session& session);
 void add_fleet_joining(CLI::App& fleet, Session& session);
+void add_fleet_identities(CLI::App& fleet, Session& session);
 
 }  // namespace vfmgr

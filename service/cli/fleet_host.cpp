@@ -24,6 +24,7 @@ std::string host_path(std::string const& name) {
 std::string condition(FleetHost const& host) {
     if (host.fenced) return "fenced";
     if (host.state != FleetHostState::active) return cell(host.state);
+    if (host.leaving) return "leaving";
     if (host.unreachable_since) return "unreachable";
     return host.cordoned ? "cordoned" : "active";
 }
@@ -66,6 +67,7 @@ std::string host_page(FleetHost const& host, Options const& options) {
         {"joined", fmt::format("at {} by {}", cell(host.joined_at), cell(host.joined_by))},
         {"cordoned", statement_text(host.cordoned)},
         {"fenced", statement_text(host.fenced)}};
+    if (host.leaving) lines.emplace_back("leaving", statement_text(host.leaving));
     if (!host.reason.empty()) lines.insert(lines.begin() + 2, {"reason", cell(host.reason)});
     if (host.unreachable_since)
         lines.emplace_back("unreachable", fmt::format("since {}: {}", cell(host.unreachable_since),

@@ -11,6 +11,7 @@
 #include "service/fleet/etcd/election.hpp"
 #include "service/fleet/hosts/host_calls.hpp"
 #include "service/fleet/inventory/fleet_event_streams.hpp"
+#include "service/fleet/keeper/keeper.hpp"
 #include "service/fleet/membership.hpp"
 #include "service/fleet/metrics.hpp"
 #include "service/fleet/routes/routes.hpp"
@@ -20,6 +21,8 @@ namespace vfmgr::fleet {
 namespace {
 
 constexpr std::chrono::seconds founding_again{2};
+// How long a host may take to answer about its identities: it waits for operations on its VFs.
+constexpr std::chrono::milliseconds keeper_patience{20'000};
 
 // Who this replica is, by the certificate that it shows.
 Result<Self> self_of(Config const& config, Time now) {
@@ -65,6 +68,7 @@ class Fleet {
           streams_(config.events, {}, front.io_post, clock),
           registry_(*etcd_, clock,
                     [this](std::shared_ptr<State const> const& state) {
+                        keeper_.news();
                         // Marks are written all the time, of hosts that are followed already.
                         if (state->hosts == known_hosts_) return;
                         streams_.change(
@@ -74,6 +78,12 @@ class Fleet {
                     }),
           writer_(*etcd_, registry_,
                   {clock, [this](Deadline then) { return stop_.wait_until(then); }}),
+          keeper_(
+              {*etcd_, registry_, writer_, clock, [this] { return election_.fence(); },
+               [this] { return inventory_.snapshot(); }, [this] { return followers_.reaches(); },
+               [this](HostRecord const& host, http::Request const& request,
+                      Keeper::Answered answered) { ask_host(host, request, std::move(answered)); },
+               log_quarantine}),
           contacts_({registry_, writer_, clock, self_.fleet,
                      [this] { return followers_.reaches(); }, log_quarantine}),
           followers_(
@@ -84,14 +94,16 @@ class Fleet {
                },
                [this](std::string const& host, std::string const& why) {
                    contacts_.contradicts(host, why);
-               }}),
+               },
+               [this] { keeper_.news(); }}),
           presence_(*etcd_, clock, {keys::of(keys::replicas, self_.name), presence_of(self_)}),
           election_(*etcd_, clock,
                     {std::string(keys::leader), record_text(LeaderRecord{self_.name, self_.url})},
                     {.elected =
-                         [](Revision fence) {
+                         [this](Revision fence) {
                              log(Severity::notice, "this replica schedules",
                                  {{"fence", std::to_string(fence)}});
+                             keeper_.news();
                          },
                      .lost = [] { log(Severity::notice, "this replica no longer schedules"); }}),
           scheduler_({[this] { return registry_.state(); },
@@ -106,12 +118,14 @@ class Fleet {
                           return send_to(pool_, host, request, timeout);
                       },
                       {clock, [this](Deadline then) { return stop_.wait_until(then); }}}),
-          parts_{self_, registry_, writer_, inventory_, followers_, pool_, clock_, scheduler_} {}
+          parts_{self_, registry_, writer_,    inventory_, followers_,
+                 pool_, clock_,    scheduler_, keeper_} {}
 
     ~Fleet() {
         stop_.request();
         founding_.reset();
         scheduler_.stop();
+        keeper_.stop();
         election_.stop();
         presence_.stop();
         registry_.stop();
@@ -160,6 +174,14 @@ class Fleet {
             {{"host", host},
              {"reason", reason},
              {"remedy", fmt::format("check the host; then: vfctl host confirm {}", host)}});
+    }
+
+    void ask_host(HostRecord const& host, http::Request const& request, Keeper::Answered answered) {
+        auto const target = target_of(host);
+        if (target)
+            pool_.send(*target, request, keeper_patience, std::move(answered));
+        else
+            answered(fail(target.error()));
     }
 
     // --- events ---
@@ -221,6 +243,7 @@ class Fleet {
             return again;
         }
         takes_part_ = true;
+        keeper_.start();
         presence_.start();
         election_.start();
         return again;
@@ -238,6 +261,7 @@ class Fleet {
     Table<HostRecord> known_hosts_ = std::make_shared<Records<HostRecord> const>();
     Registry registry_;
     Writer writer_;
+    Keeper keeper_;
     Contacts contacts_;
     Followers followers_;
     Presence presence_;

@@ -20,20 +20,21 @@ Result<Stored<HostRecord> const*> known_host(State const& state, std::string con
                 "vfctl host list shows them");
 }
 
-// The record is written whole, and only if nobody has written it since it was read.
-GuardedTransaction write_host(std::string const& name, Stored<HostRecord> const& before,
-                              HostRecord record, std::string const& act) {
-    auto const key = keys::of(keys::hosts, name);
-    record.act = act;
-    return {
-        {{unchanged(key, before.mod_revision)}, {Put{key, rewritten(before.text, record)}}, {key}},
-        key,
-        act};
-}
-
 // Without an act: it is done at most once, and whether it was shows by the key, which is gone then.
 GuardedTransaction erase_key(std::string const& key, Revision mod_revision) {
     return {{{unchanged(key, mod_revision)}, {Erase{key}}, {key}}, key, {}};
+}
+
+// Only as long as the host is as it is known: the mark of a host in quarantine stays.
+GuardedTransaction write_mark(std::string const& name, Stored<HostRecord> const& host,
+                              Stored<MarkRecord> const* before, MarkRecord const& record) {
+    auto const key = keys::of(keys::marks, name);
+    return {{{unchanged(key, before ? before->mod_revision : 0),
+              unchanged(keys::of(keys::hosts, name), host.mod_revision)},
+             {Put{key, record_text(record)}},
+             {key}},
+            key,
+            record.act};
 }
 
 std::uint32_t next_number(State const& state) {
@@ -65,6 +66,16 @@ Result<Stored<JoinTokenRecord> const*> valid_token(State const& state, JoinToken
 }
 
 }  // namespace
+
+GuardedTransaction write_host(std::string const& name, Stored<HostRecord> const& before,
+                              HostRecord record, std::string const& act) {
+    auto const key = keys::of(keys::hosts, name);
+    record.act = act;
+    return {
+        {{unchanged(key, before.mod_revision)}, {Put{key, rewritten(before.text, record)}}, {key}},
+        key,
+        act};
+}
 
 GuardedTransaction begin_fleet(FleetRecord const& fleet, std::string const& act) {
     std::string const key(keys::fleet);
@@ -175,7 +186,10 @@ Result<GuardedTransaction> patch_host(State const& state, std::string const& nam
     if (patch.rack) record.rack = *patch.rack;
     if (record.rack && record.rack->empty()) record.rack.reset();
     if (patch.partitions) record.partitions = *patch.partitions;
-    if (patch.cordoned && !*patch.cordoned) record.cordoned.reset();
+    if (patch.cordoned && !*patch.cordoned) {
+        record.cordoned.reset();
+        record.leaving.reset();
+    }
     if (patch.cordoned && *patch.cordoned)
         record.cordoned = Statement{by.now, by.by, patch.reason.value_or("")};
     return write_host(name, *before, std::move(record), by.act);
@@ -234,14 +248,21 @@ std::optional<GuardedTransaction> mark_host(State const& state, std::string cons
     record.event_is = last.is;
     record.generation = before ? before->record.generation : 0;
     record.act = act;
-    auto const key = keys::of(keys::marks, name);
-    // Only as long as the host is as it is known: the mark of a host in quarantine stays.
-    return GuardedTransaction{{{unchanged(key, before ? before->mod_revision : 0),
-                                unchanged(keys::of(keys::hosts, name), host->mod_revision)},
-                               {Put{key, record_text(record)}},
-                               {key}},
-                              key,
-                              act};
+    return write_mark(name, *host, before, record);
+}
+
+std::optional<GuardedTransaction> mark_generation(State const& state, std::string const& name,
+                                                  std::uint64_t generation,
+                                                  std::string const& act) {
+    auto const* const host = find_record(state.hosts, name);
+    auto const* const before = find_record(state.marks, name);
+    if (!host || host->record.state != FleetHostState::active || !before ||
+        before->record.generation >= generation)
+        return std::nullopt;
+    auto record = before->record;
+    record.generation = generation;
+    record.act = act;
+    return write_mark(name, *host, before, record);
 }
 
 Result<GuardedTransaction> confirm_host(State const& state, std::string const& name,
@@ -260,12 +281,20 @@ Result<GuardedTransaction> confirm_host(State const& state, std::string const& n
     return guarded;
 }
 
+std::size_t held_by_host(State const& state, std::string_view host) {
+    std::size_t held = 0;
+    for (auto const& [key, block] : *state.blocks) held += block.record.host == host ? 1U : 0U;
+    for (auto const& [key, stored] : *state.claims) {
+        auto const& claim = stored.record;
+        bool const gives_up = claim.from == host && claim.state == ClaimState::giving_up;
+        held += claim.host == host || gives_up ? 1U : 0U;
+    }
+    return held;
+}
+
 Result<GuardedTransaction> expel_host(State const& state, std::string const& name) {
     VFMGR_TRY(auto const* const host, known_host(state, name));
-    std::size_t held = 0;
-    for (auto const& [key, block] : *state.blocks) held += block.record.host == name;
-    for (auto const& [key, claim] : *state.claims) held += claim.record.host == name;
-    if (held > 0)
+    if (auto const held = held_by_host(state, name); held > 0)
         return fail(Problem::conflict,
                     fmt::format("host {} still has {} blocks and claims of identities", name, held),
                     "drain it, so that it gives them up; if it is off for good, say so: vfctl host "
@@ -286,6 +315,7 @@ FleetHost view_of(std::string const& name, HostRecord const& record) {
     host.rack = record.rack;
     host.cordoned = record.cordoned;
     host.fenced = record.fenced;
+    host.leaving = record.leaving;
     host.partitions = record.partitions;
     host.joined_at = record.joined_at;
     host.joined_by = record.joined_by;

@@ -47,6 +47,10 @@ struct HasJoined {};
                                                                        JoinRequest const& request,
                                                                        Time now);
 
+// Writes a host's record whole, and only if nobody has written it since it was read.
+[[nodiscard]] GuardedTransaction write_host(std::string const& name,
+                                            Stored<HostRecord> const& before, HostRecord record,
+                                            std::string const& act);
 // A change of one host's record. Errors: not_found; conflict for what contradicts it.
 [[nodiscard]] Result<GuardedTransaction> patch_host(State const& state, std::string const& name,
                                                     FleetHostPatch const& patch, Request const& by);
@@ -69,10 +73,18 @@ struct HasJoined {};
                                                           std::string const& store,
                                                           KnownEvent const& last,
                                                           std::string const& act);
+// Marks which generation of identities a host has confirmed. Absent as above, or while the host has
+// no mark yet.
+[[nodiscard]] std::optional<GuardedTransaction> mark_generation(State const& state,
+                                                                std::string const& name,
+                                                                std::uint64_t generation,
+                                                                std::string const& act);
 // Ends a quarantine: the host's mark begins anew from what it reports now.
 [[nodiscard]] Result<GuardedTransaction> confirm_host(State const& state, std::string const& name,
                                                       MarkRecord const& as_it_is,
                                                       Request const& by);
+// How many blocks and claims of identities are a host's, or are to be given up by it.
+[[nodiscard]] std::size_t held_by_host(State const& state, std::string_view host);
 // Takes a host out. Refused while it has blocks or claims: it gives them up first, or is fenced.
 [[nodiscard]] Result<GuardedTransaction> expel_host(State const& state, std::string const& name);
 

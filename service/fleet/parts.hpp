@@ -8,6 +8,7 @@
 #include "api/types/time.hpp"
 #include "service/fleet/hosts/followers.hpp"
 #include "service/fleet/inventory/inventory.hpp"
+#include "service/fleet/keeper/keeper.hpp"
 #include "service/fleet/placement/scheduler.hpp"
 #include "service/fleet/registry.hpp"
 #include "service/fleet/writer.hpp"
@@ -34,6 +35,7 @@ struct Parts {
     http::ClientPool& pool;
     Clock& clock;
     Scheduler& scheduler;
+    Keeper const& keeper;
 };
 
 // How long a request waits for etcd.

@@ -43,6 +43,7 @@ void fields(F& f, V& record) {
     f.maybe("rack", record.rack);
     f.maybe("cordoned", record.cordoned);
     f.maybe("fenced", record.fenced);
+    f.maybe("leaving", record.leaving);
     f.defaulted("partitions", record.partitions);
 }
 

@@ -64,6 +64,7 @@ struct HostRecord {
     std::optional<std::string> rack{};
     std::optional<Statement> cordoned{};  // nothing new goes there
     std::optional<Statement> fenced{};    // it is off: whatever it held may run elsewhere
+    std::optional<Statement> leaving{};   // it is to give up all identities, and is then expelled
     std::vector<GpuPartition> partitions{};
     bool operator==(HostRecord const&) const = default;
 };

@@ -53,7 +53,8 @@ PRINTS = {"pf list": [], "pf show": ["enp1s0"], "pf set": [PF, "--num-vfs", "4"]
           "top": ["--interval", "0.2", "--count", "1"],
           "fleet show": [],
           # Of vfmgr-fleetd: tests/fleet/test_fleet.py.
-          "fleet token": None, "fleet tokens": None, "host list": None, "host show": None,
+          "fleet token": None, "fleet tokens": None, "fleet identities": None,
+          "host list": None, "host show": None,
           "host set": None, "host cordon": None, "host uncordon": None, "host fence": None,
           "host unfence": None, "host confirm": None,
           "tenant list": [], "tenant show": ["blue"], "tenant set": ["blue", "-f", TENANT],

@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "api/types/attachment.hpp"
+#include "api/types/identities.hpp"
 #include "api/types/json_fwd.hpp"
 #include "api/types/problem.hpp"
 #include "service/fleet/drain/host_call.hpp"
-#include "service/fleet/identities/derive.hpp"
 
 namespace vfmgr::fleet {
 
@@ -74,7 +74,7 @@ struct Move {
     std::string vm_uuid;
     bool running = false;  // then RDMA is proved, at the target and on the way back
     AttachmentSpec spec;   // as both hosts get it; with the identities, without PF and reservation
-    SingleIdentities identities;
+    IdentityList identities;
     MoveStage stage = MoveStage::planned;
     std::optional<MoveStage> failed_at{};  // with `failed`
     bool turning_back = false;             // as soon as it is known what the stage did

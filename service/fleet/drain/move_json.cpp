@@ -2,20 +2,11 @@
 #include "api/types/json.hpp"
 #include "service/fleet/drain/move.hpp"
 
+namespace vfmgr {
+extern template struct Json<IdentityList>;
+}  // namespace vfmgr
+
 namespace vfmgr::fleet {
-
-template <class F, Of<NetworkAddresses> V>
-void fields(F& f, V& of) {
-    f.value("network", of.network);
-    f.value("addresses", of.addresses);
-}
-
-template <class F, Of<SingleIdentities> V>
-void fields(F& f, V& all) {
-    f.defaulted("macs", all.macs);
-    f.defaulted("guids", all.guids);
-    f.defaulted("addresses", all.addresses);
-}
 
 template <class F, Of<MoveEnd> V>
 void fields(F& f, V& end) {

@@ -194,12 +194,12 @@ AttachmentSpec with_identities(Attachment const& attachment) {
     return spec;
 }
 
-SingleIdentities identities_of(AttachmentSpec const& spec) {
-    SingleIdentities all;
+IdentityList identities_of(AttachmentSpec const& spec) {
+    IdentityList all;
     if (spec.settings.mac) all.macs.push_back(*spec.settings.mac);
     for (auto const& guid : {spec.settings.node_guid, spec.settings.port_guid})
         if (guid && (all.guids.empty() || all.guids.front() != *guid)) all.guids.push_back(*guid);
-    if (spec.address && spec.network) all.addresses.push_back({*spec.network, {*spec.address}});
+    if (spec.address && spec.network) all.addresses.push_back({*spec.network, *spec.address});
     return all;
 }
 

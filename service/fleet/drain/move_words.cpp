@@ -8,19 +8,14 @@
 namespace vfmgr::fleet {
 namespace {
 
-std::string listed_identities(SingleIdentities const& all) {
+std::string listed_identities(IdentityList const& all) {
     std::vector<std::string> texts;
     for (auto const& mac : all.macs) texts.push_back("MAC " + vfmgr::to_string(mac));
     for (auto const& guid : all.guids) texts.push_back("GUID " + vfmgr::to_string(guid));
-    for (auto const& [network, addresses] : all.addresses)
-        for (auto const& address : addresses)
-            texts.push_back(
-                fmt::format("address {} of network {}", vfmgr::to_string(address), network));
+    for (auto const& [network, address] : all.addresses)
+        texts.push_back(
+            fmt::format("address {} of network {}", vfmgr::to_string(address), network));
     return fmt::format("{}", fmt::join(texts, ", "));
-}
-
-bool nothing_in(SingleIdentities const& all) {
-    return all.macs.empty() && all.guids.empty() && all.addresses.empty();
 }
 
 void add_kept(std::vector<std::string>& residue, Move const& move, MoveEnd const& end) {
@@ -46,7 +41,7 @@ std::vector<std::string> sentences_of(Move const& move) {
                                vfmgr::to_string(move.target.pf), move.rail));
     plan.push_back(fmt::format("{} detaches attachment {} from VM {} and resets its VF", from,
                                move.source.attachment, move.vm));
-    if (!nothing_in(move.identities))
+    if (move.identities != IdentityList{})
         plan.push_back(fmt::format("{} gives up {}, then {} has it", from,
                                    listed_identities(move.identities), to));
     plan.push_back(fmt::format("VM {} moves to {}: its orchestrator does that, or virsh migrate",
@@ -72,7 +67,7 @@ std::vector<std::string> residue_of(Move const& move) {
                                               end->host, move.running ? ", not proved" : ""));
         if (move.source.attachment.empty() && move.target.attachment.empty())
             residue.push_back(fmt::format("VM {} has no VF for rail {}", move.vm, move.rail));
-        if (!nothing_in(move.identities))
+        if (move.identities != IdentityList{})
             residue.push_back(
                 listed_identities(move.identities) +
                 (move.identities_at == IdentitiesAt::source   ? fmt::format(": {} has it", from)

@@ -257,6 +257,7 @@ struct Followers::Impl {
             std::lock_guard const lock(mutex);
             reaches = std::move(next);
         }
+        if (seams.published) seams.published();
     }
 };
 

@@ -39,6 +39,8 @@ struct FollowersSeams {
         contact;
     // What it reports contradicts what it reported before: a sentence.
     std::function<void(std::string const& host, std::string const& why)> contradicts;
+    // The inventory and what is known of connections has news.
+    std::function<void()> published{};
 };
 
 [[nodiscard]] HostEntry entry_of(std::string const& name, HostRecord const& record);

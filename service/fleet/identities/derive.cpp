@@ -43,28 +43,25 @@ Identities merged(std::vector<Block const*> const& blocks) {
     return all;
 }
 
-SingleIdentities sorted_by_kind(std::set<Identity> const& identities) {
-    SingleIdentities all;
+IdentityList sorted_by_kind(std::set<Identity> const& identities) {
+    IdentityList all;
     for (auto const& identity : identities) {
         if (auto const* const mac = std::get_if<MacAddress>(&identity.value)) {
             all.macs.push_back(*mac);
         } else if (auto const* const guid = std::get_if<Guid>(&identity.value)) {
             all.guids.push_back(*guid);
         } else {
-            if (all.addresses.empty() || all.addresses.back().network != identity.network)
-                all.addresses.push_back({identity.network, {}});
-            all.addresses.back().addresses.push_back(std::get<IpAddress>(identity.value));
+            all.addresses.push_back({identity.network, std::get<IpAddress>(identity.value)});
         }
     }
     return all;
 }
 
-std::set<Identity> listed(SingleIdentities const& all) {
+std::set<Identity> listed(IdentityList const& all) {
     std::set<Identity> identities;
     for (auto const& mac : all.macs) identities.insert({"", mac});
     for (auto const& guid : all.guids) identities.insert({"", guid});
-    for (auto const& [network, addresses] : all.addresses)
-        for (auto const& address : addresses) identities.insert({network, address});
+    for (auto const& [network, address] : all.addresses) identities.insert({network, address});
     return identities;
 }
 
@@ -102,8 +99,7 @@ void say_missing(std::vector<std::string>& sentences, std::set<T> const& all,
         if (!other.contains(one)) sentences.push_back(text(one));
 }
 
-std::vector<std::string> sentences_of(HostIdentities const& desired,
-                                      HostIdentities const& reported) {
+std::vector<std::string> sentences_of(Identities const& desired, Identities const& reported) {
     std::vector<std::string> sentences;
     auto const is = [](char const* what) {
         return [what](Identity const& one) { return fmt::format("{} {}", described(one), what); };
@@ -111,8 +107,8 @@ std::vector<std::string> sentences_of(HostIdentities const& desired,
     auto const are = [](char const* what) {
         return [what](std::string const& range) { return fmt::format("{} {}", range, what); };
     };
-    auto const ranges = range_texts(desired.ranges);
-    auto const had_ranges = range_texts(reported.ranges);
+    auto const ranges = range_texts(desired);
+    auto const had_ranges = range_texts(reported);
     say_missing(sentences, ranges, had_ranges, are("are to become the host's"));
     say_missing(sentences, had_ranges, ranges, are("are no longer the host's"));
     auto const claims = listed(desired.claims);
@@ -128,7 +124,7 @@ std::vector<std::string> sentences_of(HostIdentities const& desired,
 
 }  // namespace
 
-HostIdentities desired_identities(Snapshot const& fleet, std::string_view host) {
+Identities desired_identities(Snapshot const& fleet, std::string_view host) {
     std::vector<Block const*> blocks;
     for (auto const& kept : fleet.blocks)
         if (kept.block.host == host) blocks.push_back(&kept.block);
@@ -141,27 +137,33 @@ HostIdentities desired_identities(Snapshot const& fleet, std::string_view host) 
     std::set<Identity> given_up;
     for (auto const& [claim, revision] : fleet.claims) {
         bool const has = claim.state == ClaimState::held && claim.host == host;
-        if (has && !own(claim.identity)) claims.insert(claim.identity);
+        if (has) claims.insert(claim.identity);
         if (!has && own(claim.identity)) given_up.insert(claim.identity);
     }
-    return {merged(blocks), sorted_by_kind(claims), sorted_by_kind(given_up), fleet.revision};
+    auto document = merged(blocks);
+    document.claims = sorted_by_kind(claims);
+    document.given_up = sorted_by_kind(given_up);
+    document.generation = fleet.revision;
+    return document;
 }
 
-bool may_use(HostIdentities const& document, Identity const& identity) {
-    if (listed(document.given_up).contains(identity)) return false;
-    return in_ranges(document.ranges, identity) || listed(document.claims).contains(identity);
+bool may_use(Identities const& document, Identity const& identity) {
+    if (listed(document.claims).contains(identity)) return true;
+    return in_ranges(document, identity) && !listed(document.given_up).contains(identity);
 }
 
-IdentityDifference difference(HostIdentities const& desired, HostIdentities const& reported,
+IdentityDifference difference(Identities const& desired, Identities const& reported,
                               std::uint64_t pushed) {
     IdentityDifference result{Generation::current, sentences_of(desired, reported)};
-    if (reported.generation > desired.generation)
+    auto const has = reported.generation.value_or(0);
+    if (has > *desired.generation)
         result.generation = Generation::ahead;
-    else if (reported.generation < pushed)
+    else if (has < pushed)
         result.generation = Generation::altered;
+    else if (!reported.generation)
+        result.generation = Generation::behind;
     else if (!result.sentences.empty())
-        result.generation =
-            reported.generation == desired.generation ? Generation::altered : Generation::behind;
+        result.generation = has == *desired.generation ? Generation::altered : Generation::behind;
     return result;
 }
 

@@ -4,7 +4,6 @@
 // harm: the host refuses a generation below the one it has.
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,33 +13,13 @@
 
 namespace vfmgr::fleet {
 
-struct NetworkAddresses {
-    std::string network;
-    std::vector<IpAddress> addresses;
-    bool operator==(NetworkAddresses const&) const = default;
-};
-
-// Single identities, each list ascending.
-struct SingleIdentities {
-    std::vector<MacAddress> macs;
-    std::vector<Guid> guids;
-    std::vector<NetworkAddresses> addresses;
-    bool operator==(SingleIdentities const&) const = default;
-};
-
-// The document of PUT /v1/identities on a host of a fleet.
-struct HostIdentities {
-    Identities ranges;             // its blocks; neighbours are one range
-    SingleIdentities claims;       // of other hosts' blocks, or of none
-    SingleIdentities given_up;     // of its own blocks
-    std::uint64_t generation = 0;  // the revision of the snapshot
-    bool operator==(HostIdentities const&) const = default;
-};
-
-[[nodiscard]] HostIdentities desired_identities(Snapshot const& fleet, std::string_view host);
+// The document of PUT /v1/identities on a host of a fleet: its blocks as ranges, of which
+// neighbours are one; as claims what it has besides, and what it is to choose for nobody; as given
+// up what others have of its blocks. The generation is the snapshot's revision.
+[[nodiscard]] Identities desired_identities(Snapshot const& fleet, std::string_view host);
 
 // Whether a host with this document may use it.
-[[nodiscard]] bool may_use(HostIdentities const& document, Identity const& identity);
+[[nodiscard]] bool may_use(Identities const& document, Identity const& identity);
 
 enum class Generation {
     current,  // the host has all of it
@@ -58,8 +37,9 @@ struct IdentityDifference {
     }
 };
 // `pushed`: the highest generation that the host acknowledged to this fleet, 0 if none is known;
-// below it, the host's store was restored: that is `altered`, too.
-[[nodiscard]] IdentityDifference difference(HostIdentities const& desired,
-                                            HostIdentities const& reported, std::uint64_t pushed);
+// below it, the host's store was restored: that is `altered`, too. A document without a generation
+// was never the fleet's, and is `behind` whatever it says.
+[[nodiscard]] IdentityDifference difference(Identities const& desired, Identities const& reported,
+                                            std::uint64_t pushed);
 
 }  // namespace vfmgr::fleet

@@ -78,7 +78,8 @@ std::string why(Records const& records, Identity const& identity) {
             case ClaimState::held:
                 return fmt::format("{} has claimed it", claim->host);
             case ClaimState::giving_up:
-                return fmt::format("{} is to give it up for {}", claim->from, claim->host);
+                return fmt::format("{} is to give it up{}{}", claim->from,
+                                   claim->host.empty() ? "" : " for ", claim->host);
             case ClaimState::given_up:
                 return fmt::format("{} has given it up for {}", claim->from, claim->host);
         }
@@ -139,7 +140,8 @@ std::vector<Holder> holders(Snapshot const& fleet, HeldByHost const& held) {
                            : *kind == FindingKind::contested ? HolderState::contested
                                                              : HolderState::foreign;
         for (auto const& one : here) {
-            Holder row{identity, *one.host, one.held->vm, one.held->since, {}, {}, state};
+            Holder row{identity, *one.host, one.held->vm, {}, one.held->since, {}, {}, state};
+            if (!one.held->vm_uuid.empty()) row.vm_uuid = one.held->vm_uuid;
             add_source(row, records);
             rows.push_back(std::move(row));
         }
@@ -149,7 +151,8 @@ std::vector<Holder> holders(Snapshot const& fleet, HeldByHost const& held) {
         auto const state = claim.state == ClaimState::held ? HolderState::reserved
                                                            : state_of(records, claim.identity);
         auto const& host = claim.state == ClaimState::giving_up ? claim.from : claim.host;
-        Holder row{claim.identity, host, {}, claim.at, {}, {}, state};
+        Holder row{claim.identity, host, {}, {}, claim.at, {}, {}, state};
+        if (!claim.vm.empty()) row.vm_uuid = claim.vm;
         add_source(row, records);
         rows.push_back(std::move(row));
     }

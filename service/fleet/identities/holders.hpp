@@ -17,6 +17,7 @@ namespace vfmgr::fleet {
 struct HeldIdentity {
     Identity identity;
     std::string vm;          // its name
+    std::string vm_uuid;     // empty with an external holder
     std::string attachment;  // 8 hex digits
     std::optional<Time> since;
 };
@@ -37,21 +38,15 @@ struct IdentityFinding {
 // By identity. A host of a contested identity is quarantined unless it is the owner.
 [[nodiscard]] std::vector<IdentityFinding> findings(Snapshot const& fleet, HeldByHost const& held);
 
-enum class HolderState {
-    held,       // by its owner's attachment
-    reserved,   // claimed by a host, and no attachment of it was reported
-    giving_up,  // ClaimState::giving_up
-    given_up,   // ClaimState::given_up
-    foreign,
-    contested,
-};
-enum class HolderSource { none, block, claim };
+using HolderState = IdentityState;
+using HolderSource = IdentitySource;
 
 // A row of `vfctl fleet identities`.
 struct Holder {
     Identity identity;
-    std::string host;  // whose attachment has it, or whose it is
-    std::optional<std::string> vm;
+    std::string host;               // whose attachment has it, or whose it is
+    std::optional<std::string> vm;  // its name
+    std::optional<std::string> vm_uuid;
     std::optional<Time> since;
     std::optional<std::string> certificate;  // the public key of the host, when it got it
     HolderSource source = HolderSource::none;

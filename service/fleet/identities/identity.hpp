@@ -13,11 +13,12 @@
 #include <vector>
 
 #include "api/types/addresses.hpp"
+#include "api/types/fleet_identities.hpp"
 #include "api/types/time.hpp"
 
 namespace vfmgr::fleet {
 
-enum class IdentityKind { mac, guid, address };  // in the order of Identity::value
+using vfmgr::IdentityKind;  // in the order of Identity::value
 
 struct Identity {
     std::string network{};  // of an address; of others empty
@@ -63,7 +64,7 @@ enum class ClaimState { giving_up, given_up, held };
 struct Claim {
     Identity identity;
     ClaimState state = ClaimState::held;
-    std::string host;  // that has it, or will
+    std::string host;  // that has it, or will; empty: nobody will, it is released
     std::string from;  // that had it; with `held` a record of where it came from
     std::string vm;    // UUID of the VM that it belongs to
     std::string act;   // of the transaction that wrote this

@@ -93,8 +93,10 @@ Result<Transition> note_given_up(Snapshot const& fleet, Identity const& identity
                     fmt::format("{} acknowledged generation {}; {} is to be given up since {}",
                                 host, answer->generation, described(identity), kept->revision),
                     "push its identities again");
-    auto transition =
-        transition_of(fleet, identity, stamped(kept->claim, ClaimState::given_up, act));
+    // Released, it is nobody's any more: the next block or claim may have it.
+    std::optional<Claim> next;
+    if (!kept->claim.host.empty()) next = stamped(kept->claim, ClaimState::given_up, act);
+    auto transition = transition_of(fleet, identity, std::move(next));
     if (auto const* const fence = std::get_if<FencedHost>(&evidence))
         transition.compares.push_back({"hosts/" + fence->host, fence->record_revision});
     return transition;

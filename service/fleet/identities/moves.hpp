@@ -73,6 +73,7 @@ struct FencedHost {
     std::uint64_t record_revision = 0;  // of hosts/<host>, which has the fence
 };
 using GivenUp = std::variant<Acknowledged, FencedHost>;
+// A claim that is released goes.
 // unavailable: the host has acknowledged an older document only. Ask again later.
 [[nodiscard]] Result<Transition> note_given_up(Snapshot const& fleet, Identity const& identity,
                                                GivenUp const& evidence, MoveAct const& act);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/fleet/identities/stored.hpp"
 
+#include <algorithm>
+
 #include "api/types/text.hpp"
 
 namespace vfmgr::fleet {
@@ -85,6 +87,10 @@ GuardedTransaction transaction_of(Transition const& transition, MoveAct const& a
             guarded.transaction.writes.emplace_back(Erase{key});
         if (guarded.key.empty()) guarded.key = key;
     }
+    // What only erases has no value to find an act in.
+    if (std::ranges::none_of(transition.writes,
+                             [](auto const& one) { return one.claim.has_value(); }))
+        guarded.act.clear();
     return guarded;
 }
 

@@ -19,7 +19,7 @@ namespace vfmgr::fleet {
 [[nodiscard]] Snapshot snapshot_of(State const& state);
 
 // Guarded by what it was decided from, and by the act of its first claim. The claims' acts are
-// that act.
+// that act; one that only erases has none.
 [[nodiscard]] GuardedTransaction transaction_of(Transition const& transition, MoveAct const& act);
 
 // Gives a host one more block of a kind; absent: the ranges have none left. It is create-only, and

@@ -61,6 +61,7 @@ void read(Fields& f, AttachmentFacts& attachment) {
     settings.maybe("port_guid", attachment.port_guid);
     f.maybe("address", attachment.address);
     f.need_word("state", attachment.state);
+    f.maybe("created_at", attachment.created_at);
     f.object("verification").maybe("verdict", attachment.verdict);
 }
 

@@ -78,6 +78,7 @@ struct AttachmentFacts {
     std::optional<IpAddress> address{};
     std::optional<AttachmentState> state{};
     std::optional<Verdict> verdict{};  // of the latest run
+    std::optional<Time> created_at{};
     // Where the latest run is in the attachment's text; of no bytes: there was none.
     std::uint32_t run_at = 0;
     std::uint32_t run_bytes = 0;

@@ -29,6 +29,7 @@ Result<http::Response> show_fleet(Parts const& parts, Call const&) {
     info.revision = state->revision;
     info.stale_since = state->stale_since;
     if (auto const problem = parts.registry.problem()) info.stale_why = problem->detail;
+    info.problems = parts.keeper.problems();
     return json_response(200, info);
 }
 
@@ -68,8 +69,9 @@ std::vector<FleetRoute> all_fleet_routes(
     std::vector<FleetRoute> all;
     for (auto const& routes :
          {fleet_routes(parts), doctor_routes(parts, workers, doctor), host_routes(parts, workers),
-          join_routes(parts, workers), reservation_routes(parts, workers), attachment_routes(parts),
-          inventory_routes(parts), event_routes(streams), passing_routes(parts, io_post)})
+          join_routes(parts, workers), identity_routes(parts, workers),
+          reservation_routes(parts, workers), attachment_routes(parts), inventory_routes(parts),
+          event_routes(streams), passing_routes(parts, io_post)})
         all.insert(all.end(), routes.begin(), routes.end());
     for (auto& route : all) {
         // These say themselves how old they are, and why.

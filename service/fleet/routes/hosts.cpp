@@ -6,6 +6,8 @@
 
 #include "api/types/fleet_info.hpp"
 #include "api/types/json.hpp"
+#include "service/fleet/keeper/admin_acts.hpp"
+#include "service/fleet/keeper/use.hpp"
 #include "service/fleet/membership.hpp"
 #include "service/fleet/routes/routes.hpp"
 #include "service/routes/page.hpp"
@@ -138,10 +140,38 @@ Result<http::Response> confirm(Parts const& parts, Call const& call) {
     });
 }
 
-// The host itself learns nothing of it: its admin has it leave.
+// Waits until nothing is left that the host has, or is to give up.
+Result<void> wait_until_free(Parts const& parts, std::string const& name, Deadline deadline) {
+    for (;;) {
+        auto const state = parts.registry.state();
+        auto const held = held_by_host(*state, name);
+        if (held == 0 || !find_record(state->hosts, name)) return {};
+        if (!parts.registry.wait_for(state->revision + 1, deadline))
+            return fail(Problem::unavailable,
+                        fmt::format("host {} still has {} blocks and claims of identities; it is "
+                                    "asked to give them up until it has",
+                                    name, held),
+                        "send the request again; vfctl host uncordon keeps the host; if it is off "
+                        "for good, say so: vfctl host fence");
+    }
+}
+
+// What the fleet gave it comes back first: by its own word, or because it is fenced. The host
+// itself learns nothing else of it: its admin has it leave.
 Result<http::Response> expel(Parts const& parts, Call const& call) {
     auto const& name = call.ids.at("host");
-    if (!find_record(parts.registry.state()->hosts, name)) return fail(no_such_host(name));
+    auto const now = parts.registry.state();
+    if (!find_record(now->hosts, name)) return fail(no_such_host(name));
+    auto const deadline = etcd_deadline(parts);
+    if (held_by_host(*now, name) > 0) {
+        auto const by = request_of(parts, call);
+        auto const held = held_by_all(*parts.inventory.snapshot());
+        VFMGR_TRY(auto const leaving,
+                  parts.writer.write(
+                      [&](State const& state) { return begin_leaving(state, held, name, by); },
+                      deadline));
+        VFMGR_CHECK(wait_until_free(parts, name, deadline));
+    }
     VFMGR_TRY(auto const state,
               parts.writer.write(
                   [&](State const& now) -> Result<std::optional<GuardedTransaction>> {

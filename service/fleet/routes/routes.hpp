@@ -15,6 +15,7 @@ namespace vfmgr::fleet {
 [[nodiscard]] std::vector<FleetRoute> fleet_routes(Parts const& parts);
 [[nodiscard]] std::vector<FleetRoute> host_routes(Parts const& parts, Workers& workers);
 [[nodiscard]] std::vector<FleetRoute> join_routes(Parts const& parts, Workers& workers);
+[[nodiscard]] std::vector<FleetRoute> identity_routes(Parts const& parts, Workers& workers);
 
 [[nodiscard]] std::vector<FleetRoute> reservation_routes(Parts const& parts, Workers& workers);
 [[nodiscard]] std::vector<FleetRoute> attachment_routes(Parts const& parts);

@@ -28,6 +28,7 @@ struct Routes : testing::Test {
     Registry registry{etcd, clock, [](auto const&) {}};
     Writer writer{etcd, registry, {clock, [](Deadline) { return true; }}};
     Followers followers{{pool, inventory, clock, {}, {}, {}}};
+    Keeper keeper{{etcd, registry, writer, clock, {}, {}, {}, {}, {}}};
     FleetEventStreams streams{{}, {}, [](auto const&) {}, clock};
     Workers workers{{}};
     AuditRing audit;
@@ -39,7 +40,7 @@ struct Routes : testing::Test {
                          {},
                          {},
                          {clock, [](Deadline) { return true; }}}};
-    Parts parts{self, registry, writer, inventory, followers, pool, clock, scheduler};
+    Parts parts{self, registry, writer, inventory, followers, pool, clock, scheduler, keeper};
 
     std::vector<FleetRoute> all() {
         FleetSeams seams;

@@ -42,19 +42,19 @@ TEST(DesiredIdentities, AreBlocksAndClaimsWithoutWhatOthersClaim) {
     add_claim(fleet, address("10.0.0.99"), ClaimState::held, "b", "");
     auto const a = desired_identities(fleet, "a");
     EXPECT_EQ(a.generation, fleet.revision);
-    ASSERT_EQ(a.ranges.macs.size(), 1U) << "neighbours are one range";
-    EXPECT_EQ(to_string(a.ranges.macs[0]), "52:54:00:00:00:00-52:54:00:00:00:7f");
+    ASSERT_EQ(a.macs.size(), 1U) << "neighbours are one range";
+    EXPECT_EQ(to_string(a.macs[0]), "52:54:00:00:00:00-52:54:00:00:00:7f");
     EXPECT_EQ(a.given_up.macs.size(), 2U);
     ASSERT_EQ(a.given_up.addresses.size(), 1U);
-    EXPECT_EQ(a.claims, SingleIdentities{});
+    EXPECT_EQ(a.claims, IdentityList{});
     auto const b = desired_identities(fleet, "b");
     ASSERT_EQ(b.claims.macs.size(), 1U);
     EXPECT_EQ(b.claims.macs[0], std::get<MacAddress>(mac("52:54:00:00:00:41").value));
-    EXPECT_EQ(b.claims.addresses,
-              (std::vector<NetworkAddresses>{
-                  {"train", {std::get<IpAddress>(address("10.0.0.99").value)}}}));
-    EXPECT_EQ(b.ranges.guids.size(), 1U);
-    EXPECT_EQ(b.given_up, SingleIdentities{});
+    EXPECT_EQ(
+        b.claims.addresses,
+        (std::vector<NetworkAddress>{{"train", std::get<IpAddress>(address("10.0.0.99").value)}}));
+    EXPECT_EQ(b.guids.size(), 1U);
+    EXPECT_EQ(b.given_up, IdentityList{});
     for (auto const& kept : fleet.claims)
         EXPECT_FALSE(may_use(a, kept.claim.identity)) << described(kept.claim.identity);
     EXPECT_TRUE(may_use(a, mac("52:54:00:00:00:43")));
@@ -67,17 +67,17 @@ TEST(DesiredIdentities, AreBlocksAndClaimsWithoutWhatOthersClaim) {
 TEST(IdentityDifference, SaysWhatAPushChanges) {
     auto fleet = two_hosts();
     auto const before = desired_identities(fleet, "a");
-    EXPECT_EQ(difference(before, before, before.generation).generation, Generation::current);
+    EXPECT_EQ(difference(before, before, *before.generation).generation, Generation::current);
     add_claim(fleet, mac("52:54:00:00:00:41"), ClaimState::giving_up, "b", "a");
     test::add_block(fleet, mac("52:54:00:00:01:00"), mac("52:54:00:00:01:3f"), "a");
     auto const after = desired_identities(fleet, "a");
-    auto const change = difference(after, before, before.generation);
+    auto const change = difference(after, before, *before.generation);
     EXPECT_TRUE(change.pushes());
     EXPECT_THAT(change.sentences,
                 ElementsAre("MACs 52:54:00:00:01:00-52:54:00:00:01:3f are to become the host's",
                             "MAC 52:54:00:00:00:41 is to be given up"));
     EXPECT_TRUE(difference(before, after, 0).quarantines()) << "etcd was restored";
-    EXPECT_EQ(difference(after, before, after.generation).generation, Generation::altered)
+    EXPECT_EQ(difference(after, before, *after.generation).generation, Generation::altered)
         << "the host's store was restored: it acknowledged more";
     auto same_generation = before;
     same_generation.generation = after.generation;
@@ -85,10 +85,14 @@ TEST(IdentityDifference, SaysWhatAPushChanges) {
     add_claim(fleet, address("10.9.9.9"), ClaimState::held, "c", "");
     EXPECT_EQ(difference(desired_identities(fleet, "a"), after, 0).generation, Generation::current)
         << "another host's change needs no push";
+    auto own = before;
+    own.generation.reset();
+    EXPECT_TRUE(difference(before, own, 0).pushes()) << "they were never the fleet's";
+    EXPECT_TRUE(difference(before, own, 7).quarantines()) << "and it has acknowledged some";
 }
 
 HeldIdentity held(Identity const& identity, std::string const& vm) {
-    return {identity, vm, "0123abcd", std::nullopt};
+    return {identity, vm, "uuid", "0123abcd", std::nullopt};
 }
 
 TEST(IdentityFindings, AreWhatTwoHostsHave) {

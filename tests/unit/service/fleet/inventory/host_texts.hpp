@@ -17,7 +17,7 @@ namespace vfmgr::fleet::tests {
 
 // A document of api/examples.
 inline std::string example(std::string const& name) {
-    std::ifstream file(test::repository() / "api/examples" / (name + ".json"));
+    std::ifstream file(vfmgr::test::repository() / "api/examples" / (name + ".json"));
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
