@@ -65,17 +65,23 @@ def asked(program, *path):
     return command
 
 
+NAMES_FOLLOW = {"--host"}  # options whose value can be a command's name, too
+
+
 def wrong_words(program, words):
     """What of these words, which follow the program's name, it does not know."""
-    known, here, value = set(program.options), program, False
+    known, here, value, named = set(program.options), program, False, False
     for word in words:
+        if named:
+            named = value = False
+            continue
         if word in PASSES_ON and (word == "--" or word in here.commands):
             return
         option = OPTION.match(word)
         if option:
             if option[0] not in known:
                 yield f"no option {option[0]}"
-            value = True
+            value, named = True, word in NAMES_FOLLOW
         elif word in here.commands:
             here = here.commands[word]
             known |= here.options

@@ -138,6 +138,12 @@ def test_stale_commands_are_found():
         assert stale(SAMPLE, bad) == [wrong], bad
 
 
+def test_a_context_may_have_the_name_of_a_command():
+    program = Command({"--host"}, SAMPLE["vfctl"].commands)
+    assert list(wrong_words(program, ["--host", "pf", "attach", "vm1"])) == []
+    assert list(wrong_words(program, ["--host", "pf", "gone"])) == ["no command gone"]
+
+
 def test_stale_man_pages_are_found():
     good = [".TP", ".B pf list", ".BI \"pf set \" PF", "text with \\-\\-help, \\-\\-all", ".TP",
             ".BI \\-\\-mode \" X\"", ".TP", ".BR \\-\\-vf \", \" \\-\\-url",

@@ -226,7 +226,7 @@ def test_values_of_options(shell):
             ("doctor --symptom no", {"no-vfs"}), ("verify x --profile=d", {"--profile=default",
                                                                           "--profile=deep"}),
             ("rdma link add rxe0 ", {"type"}), ("rdma link add rxe0 type ", {"rxe", "siw"}),
-            ("--host l", {"lab1", "local"}), ("context use ", {"lab1", "local"}),
+            ("--host l", {"lab1", "local"}), ("context use ", {"fleet", "lab1", "local"}),
             ("query ", {"GET", "PUT", "POST", "DELETE"}),
             ("firmware set enp1s0 LINK", {"LINK_TYPE_P1=", "LINK_TYPE_P2="}),
             ("attach vm1 --vlan ", set()), ("pf list ", set()), ("no such ", set())):
