@@ -43,8 +43,11 @@ void Contacts::wait_for_news() {
 }
 
 void Contacts::said(std::string const& host, Contact const& contact, KnownEvent const& seen) {
+    auto const state = seams_.registry.state();
+    auto const* const mark = find_record(state->marks, host);
     std::lock_guard const lock(mutex_);
     auto& said = said_[host];
+    said.marked = mark ? std::optional(mark->record) : std::nullopt;
     said.contact = contact;
     said.seen = seen;
     said.judged = false;
@@ -105,10 +108,9 @@ Result<void> Contacts::judge(std::string const& host, Said const& said) {
         reason.clear();
         auto const* const record = find_record(state.hosts, host);
         if (!record || record->record.state == FleetHostState::quarantined) return std::nullopt;
-        auto const* const mark = find_record(state.marks, host);
         reason = said.contradiction;
         if (reason.empty() && said.contact)
-            reason = contradiction(seams_.fleet, host, mark ? &mark->record : nullptr,
+            reason = contradiction(seams_.fleet, host, said.marked ? &*said.marked : nullptr,
                                    said.seen.number, *said.contact)
                          .value_or("");
         if (!reason.empty()) return quarantine_host(state, host, reason, act);

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "service/fleet/contact.hpp"
@@ -48,6 +49,9 @@ class Contacts {
     struct Said {
         std::optional<Contact> contact{};
         KnownEvent seen{};  // when it said so
+        // The host's mark then. A later one may be of events that came after its word, while etcd
+        // did not answer: it is no evidence against the host.
+        std::optional<MarkRecord> marked{};
         std::string contradiction{};
         bool judged = false;
         Time marked_at{};

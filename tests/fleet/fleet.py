@@ -14,7 +14,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "contract")]
 import etcd  # noqa: E402
 from fleetd import FLEETD, remote  # noqa: E402
 from live_daemon import BUILD, Program, until  # noqa: E402
-from network import Here, Loopback  # noqa: E402
+from network import OWN, Here, Loopback  # noqa: E402
 from world import World  # noqa: E402
 
 VFCTL = BUILD / "service/vfctl"
@@ -70,8 +70,8 @@ class Fleet:
     def __init__(self, folder, members=1, replicas=2, config="", network=None, environment=()):
         """`environment`: of the members, NAME=VALUE."""
         self.folder = folder / "fleet"
-        etcds = self.parties(network, "e", 2, members)
-        names = self.parties(network, "r", 3, replicas)
+        etcds = self.parties(network, "e", 251, members)
+        names = self.parties(network, "r", 252, replicas)
         vfctl("fleet", "init", self.folder,
               *(word for one in etcds for word in ("--etcd", f"{one.name}={one.address}")),
               *(word for one in names for word in ("--replica", f"{one.name}={one.address}")))
@@ -88,7 +88,7 @@ class Fleet:
         names = [f"{letter}{number}" for number in range(1, count + 1)]
         if network:
             return [network.join(name) for name in names]
-        return [Here(name, f"127.0.{net}.{number}") for number, name in enumerate(names, 1)]
+        return [Here(name, f"{OWN}.{net}.{number}") for number, name in enumerate(names, 1)]
 
     def join(self, host, **more):
         """Has a host of a World join, as its admin does."""

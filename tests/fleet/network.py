@@ -16,6 +16,8 @@ import subprocess
 import threading
 
 PREFIX = ipaddress.ip_network("10.99.0.0/16")
+# Loopback addresses of this process: other tests run at the same time.
+OWN = f"127.{8 + os.getpid() % 200}"
 CLONE_NEWNET = 0x40000000
 RULES = """table inet cuts {
     set senders { type ipv4_addr; counter; }
@@ -102,7 +104,7 @@ class Loopback:
 
     def join(self, name):
         number = next(self.addresses)
-        self.parties[name] = Here(name, f"127.7.{number // 250}.{number % 250 + 1}")
+        self.parties[name] = Here(name, f"{OWN}.{number // 250}.{number % 250 + 1}")
         return self.parties[name]
 
     def close(self):

@@ -216,7 +216,8 @@ def test_a_follower_is_stale_until_etcd_is_there_again(tmp_path):
             probe.do("follow", key="")
             until(lambda: not probe.do("followed")["stale"], "it follows")
             cluster.kill(0)
-            stale = until(lambda: (now := probe.do("followed"))["stale"] and now, "it is stale")
+            stale = until(lambda: (now := probe.do("followed"))["stale"] and now["problem"] and now,
+                          "it is stale, and says why")
             assert stale["keys"] == {"a": "1"} and stale["problem"]["problem"] == "unavailable"
             cluster.start(0)
             until(lambda: not probe.do("followed")["stale"], "it follows again")
