@@ -89,7 +89,7 @@ class Faults:
         return replica.name, evidence
 
     def stop_replica(self):
-        """Longer than its lease lasts, at times: then another one is elected meanwhile."""
+        """At times so long that the other replica is elected."""
         replica = self.some_replica()
         evidence = pause(replica)
         self.wait(2, 20)

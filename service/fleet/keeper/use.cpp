@@ -97,8 +97,8 @@ IdentityUse use_of_layer(HostDocuments const& documents, OwnBlocks const& blocks
     return use;
 }
 
-// Of a network's addresses the host gives its VMs those that the network's own ranges have, and
-// neither the prefix's first and last nor the host's own.
+// The host gives its VMs only addresses of the network's own ranges. It skips the first and last of
+// the prefix, and its own.
 template <class Item>
 IdentityUse use_of_network(HostDocuments const& documents, OwnBlocks const& blocks,
                            std::vector<HeldIdentity> const& held, Item const& item) {

@@ -18,25 +18,26 @@ namespace vfmgr::fleet {
 // What the attachments of a host have. An attachment is told by its id, so that whoever acts on it
 // can read it again.
 [[nodiscard]] std::vector<HeldIdentity> held_by(HostDocuments const& documents);
-// Of all hosts. What a host had when it was last reached counts: it may have it still.
+// The same for all hosts. A host that is away keeps what it had when it was last reached: it may
+// have it still.
 [[nodiscard]] HeldByHost held_by_all(InventoryView const& view);
 
 // The fleet by hosts: of each its blocks, and the claims that it has or had or that are in its
 // blocks. desired_identities() and uses_of() of a host need no more of the fleet.
 [[nodiscard]] std::map<std::string, Snapshot, std::less<>> by_host(Snapshot const& fleet);
 
-// Of one kind, or of one network's addresses.
+// How a host uses one kind of identity; each network's addresses are a kind of their own.
 struct KindUse {
     IdentityKind kind = IdentityKind::mac;
     std::string network{};
     IdentityUse use{};
 };
-// Of each kind that the host's VFs can need: MACs of Ethernet, GUIDs of InfiniBand, and addresses
-// of each network that it carries and the fleet has ranges of.
+// Returns the use of each kind that the host's VFs can need: MACs for Ethernet, GUIDs for
+// InfiniBand, and addresses for each network that the host carries and the fleet has ranges for.
 [[nodiscard]] std::vector<KindUse> uses_of(HostDocuments const& documents, Identities const& ranges,
                                            Snapshot const& fleet, std::string_view host);
 
-// Of which kinds the host has not enough. `fleet` may be the host's part.
+// Returns the kinds that the host runs out of. `fleet` may be the host's part of by_host().
 [[nodiscard]] std::vector<KindUse> missing_of(HostDocuments const& documents,
                                               Identities const& ranges, Snapshot const& fleet,
                                               std::string_view host);

@@ -11,7 +11,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
@@ -52,6 +51,7 @@ def joined(fleet, host, fleet_id, keys):
 def begun(folder):
     """Returns the fleet and its simulated hosts, all of them observed by both replicas."""
     from fleet import Fleet
+    from live_daemon import until
     from simulation import Simulation
     fleet = Fleet(folder, members=3, config=CONFIG)
     keys = fleet.replicas[0].keys
@@ -62,11 +62,9 @@ def begun(folder):
         list(pool.map(lambda host: joined(fleet, host, fleet_id, keys), hosts.hosts.values()))
     for replica in fleet.replicas:
         replica.ready()
-        deadline = time.monotonic() + 120
-        while any(host["state"] != "active" or not host["observed"]
-                  for host in replica.get("/v1/hosts?limit=500")["items"]):
-            assert time.monotonic() < deadline, "hosts are not active"
-            time.sleep(0.5)
+        until(lambda one=replica: all(
+            host["state"] == "active" and host["observed"]
+            for host in one.get("/v1/hosts?limit=500")["items"]), "hosts are active", 120)
     return fleet, hosts
 
 
