@@ -14,12 +14,6 @@ namespace {
 
 constexpr auto another_token = "have an admin of the fleet make another: vfctl fleet token";
 
-Result<Stored<HostRecord> const*> known_host(State const& state, std::string const& name) {
-    if (auto const* const found = find_record(state.hosts, name)) return found;
-    return fail(Problem::not_found, fmt::format("the fleet has no host {}", quoted(name)),
-                "vfctl host list shows them");
-}
-
 // Without an act: it is done at most once, and whether it was shows by the key, which is gone then.
 GuardedTransaction erase_key(std::string const& key, Revision mod_revision) {
     return {{{unchanged(key, mod_revision)}, {Erase{key}}, {key}}, key, {}};
@@ -66,6 +60,12 @@ Result<Stored<JoinTokenRecord> const*> valid_token(State const& state, JoinToken
 }
 
 }  // namespace
+
+Result<Stored<HostRecord> const*> known_host(State const& state, std::string const& name) {
+    if (auto const* const found = find_record(state.hosts, name)) return found;
+    return fail(Problem::not_found, fmt::format("the fleet has no host {}", quoted(name)),
+                "vfctl host list shows them");
+}
 
 GuardedTransaction write_host(std::string const& name, Stored<HostRecord> const& before,
                               HostRecord record, std::string const& act) {

@@ -47,6 +47,9 @@ struct HasJoined {};
                                                                        JoinRequest const& request,
                                                                        Time now);
 
+// Fails with not_found. Valid as long as the state.
+[[nodiscard]] Result<Stored<HostRecord> const*> known_host(State const& state,
+                                                           std::string const& name);
 // Writes a host's record whole, and only if nobody has written it since it was read.
 [[nodiscard]] GuardedTransaction write_host(std::string const& name,
                                             Stored<HostRecord> const& before, HostRecord record,

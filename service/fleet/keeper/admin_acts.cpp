@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "api/types/text.hpp"
 #include "service/fleet/identities/stored.hpp"
 
 namespace vfmgr::fleet {
@@ -50,10 +49,7 @@ std::string key_of_its_block(Identities const& ranges, Identity const& identity)
 }
 
 Result<Stored<HostRecord> const*> host_that_takes(State const& state, std::string const& name) {
-    auto const* const host = find_record(state.hosts, name);
-    if (!host)
-        return fail(Problem::not_found, fmt::format("the fleet has no host {}", quoted(name)),
-                    "vfctl host list shows them");
+    VFMGR_TRY(auto const* const host, known_host(state, name));
     if (host->record.state == FleetHostState::active && !host->record.leaving) return host;
     return fail(Problem::conflict,
                 fmt::format("host {} is {}", name,
@@ -203,10 +199,7 @@ Result<std::optional<GuardedTransaction>> release_claim(State const& state,
 Result<std::optional<GuardedTransaction>> begin_leaving(State const& state, HeldByHost const& held,
                                                         std::string const& name,
                                                         Request const& by) {
-    auto const* const host = find_record(state.hosts, name);
-    if (!host)
-        return fail(Problem::not_found, fmt::format("the fleet has no host {}", quoted(name)),
-                    "vfctl host list shows them");
+    VFMGR_TRY(auto const* const host, known_host(state, name));
     auto const fleet = snapshot_of(state);
     for (auto const& [claim, revision] : fleet.claims)
         if (claim.host == name && claim.state != ClaimState::held)

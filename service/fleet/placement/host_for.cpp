@@ -8,6 +8,7 @@
 
 #include "api/types/json.hpp"
 #include "api/types/text.hpp"
+#include "service/fleet/membership.hpp"
 #include "service/fleet/placement/holding.hpp"
 
 namespace vfmgr::fleet {
@@ -71,10 +72,7 @@ Result<std::string> only_one(std::vector<std::string> const& hosts, std::string_
 }
 
 Result<void> check_takes_new(State const& state, std::string const& host) {
-    auto const* const record = find_record(state.hosts, host);
-    if (!record)
-        return fail(Problem::not_found, fmt::format("the fleet has no host {}", quoted(host)),
-                    "vfctl host list shows them");
+    VFMGR_TRY(auto const* const record, known_host(state, host));
     auto const refuse = [&](std::string const& why, char const* remedy) {
         return fail(discreetly(
             {Problem::conflict,

@@ -63,6 +63,11 @@ Result<void> check_known(Parts const& parts) {
 
 }  // namespace
 
+Error no_such_host(std::string const& name) {
+    return {Problem::not_found, fmt::format("the fleet has no host {}", name),
+            "vfctl host list shows them"};
+}
+
 std::vector<FleetRoute> all_fleet_routes(
     Parts const& parts, Workers& workers, FleetEventStreams const& streams,
     DoctorSources const& doctor, std::function<void(std::function<void()>)> const& io_post) {

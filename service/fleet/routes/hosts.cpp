@@ -57,11 +57,6 @@ class Known {
     std::shared_ptr<Reaches const> reaches_;
 };
 
-Error no_such_host(std::string const& name) {
-    return {Problem::not_found, fmt::format("the fleet has no host {}", name),
-            "vfctl host list shows them"};
-}
-
 Result<http::Response> list_hosts(Parts const& parts, Call const& call) {
     Known const known(parts);
     VFMGR_TRY(auto const rack, text_filter(call, "rack"));

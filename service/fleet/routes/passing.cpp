@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A host's own API below /v1/hosts/{host}: passed on unchanged, streams and long polls too. The
 // host judges the request again, as of whoever sent it here.
-#include <fmt/format.h>
-
 #include "api/http/forward.hpp"
 #include "service/fleet/hosts/host_calls.hpp"
 #include "service/fleet/inventory/json_slices.hpp"
@@ -13,11 +11,6 @@ namespace {
 
 // A host answers a long poll after 60 seconds at the latest.
 constexpr std::chrono::milliseconds pass_timeout{90'000};
-
-Error no_host(std::string const& name) {
-    return {Problem::not_found, fmt::format("the fleet has no host {}", name),
-            "vfctl host list shows them"};
-}
 
 // What the host answers, with the host's name as its first member.
 http::Response of_host(std::string const& name, http::Response answer) {
@@ -32,7 +25,7 @@ void pass_on(Parts const& parts, std::function<void(std::function<void()>)> cons
     auto const& name = call.ids.at("host");
     auto const state = parts.registry.state();
     auto const* const host = find_record(state->hosts, name);
-    if (!host) return respond(refusal(call, no_host(name)));
+    if (!host) return respond(refusal(call, no_such_host(name)));
     auto target = target_of(host->record);
     if (!target) return respond(refusal(call, target.error()));
     auto const rest = call.ids.at("rest");
@@ -60,7 +53,7 @@ void pass_to_host(Parts const& parts, Call const& call, std::string const& name,
                   http::Request request, http::Respond const& respond) {
     auto const state = parts.registry.state();
     auto const* const host = find_record(state->hosts, name);
-    if (!host) return respond(refusal(call, no_host(name)));
+    if (!host) return respond(refusal(call, no_such_host(name)));
     auto const target = target_of(host->record);
     if (!target) return respond(refusal(call, target.error()));
     set_on_behalf(request, call.who);

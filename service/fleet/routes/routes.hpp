@@ -38,6 +38,9 @@ struct DoctorSources {
     Parts const& parts, Workers& workers, FleetEventStreams const& streams,
     DoctorSources const& doctor, std::function<void(std::function<void()>)> const& io_post);
 
+// For a name that no host of the fleet has.
+[[nodiscard]] Error no_such_host(std::string const& name);
+
 // Answers on one of the workers' threads.
 using Answer = Result<http::Response> (*)(Parts const& parts, Call const& call);
 [[nodiscard]] std::function<void(Call const&, http::Respond)> work(Parts const& parts,
